@@ -75,13 +75,13 @@ impl<M: Threading> World<M> {
     /// ```
     /// use argonet::{SharedArray, Signal};
     /// # let world = argonet::World::init().unwrap();
-    /// let inbox = SharedArray::<f64>::alloc(&world, 3).unwrap();
+    /// let there = SharedArray::<f64>::alloc(&world, 3).unwrap();
     /// let arrived = SharedArray::<u64>::alloc(&world, 1).unwrap();
     /// let next = world.rank_offset(1);
     /// let signal = Signal::add(arrived.ptr(next, 0), 1);
-    /// world.put_signal(inbox.on(next), &[1.0, 2.0, 3.0], signal).unwrap();
+    /// world.put_signal(there.on(next), &[1.0, 2.0, 3.0], signal).unwrap();
     /// world.wait_signal(arrived.ptr(world.rank(), 0), |count| count == 1).unwrap();
-    /// assert_eq!(inbox.read(&world, 2), 3.0);
+    /// assert_eq!(there.read(&world, 2), 3.0);
     /// ```
     ///
     /// # Errors

@@ -47,7 +47,7 @@ fn lengths() -> Done {
     let world = World::init()?;
     let pattern = Pattern::new();
     let most = (1 << 20) + 100;
-    let inbox = SharedArray::<u8>::alloc(&world, most)?;
+    let values = SharedArray::<u8>::alloc(&world, most)?;
     let words = SharedArray::<u64>::alloc(&world, 2)?;
     let (me, next, from) = (world.rank(), world.rank_offset(1), world.rank_offset(-1));
     let around = [4096, 65_536].map(|at| [at - 1, at, at + 1]);
@@ -60,11 +60,11 @@ fn lengths() -> Done {
             bytes
         };
         let signal = Signal::set(words.ptr(next, 0), turn);
-        world.put_signal(inbox.on(next).part(0..len), &of(me), signal)?;
+        world.put_signal(values.on(next).part(0..len), &of(me), signal)?;
         let seen = world.wait_signal(words.ptr(me, 0), |value| value >= turn)?;
         assert_eq!(seen, turn);
         let mut bytes = vec![0; len];
-        world.get_into(inbox.on(me).part(0..len), &mut bytes)?;
+        world.get_into(values.on(me).part(0..len), &mut bytes)?;
         assert!(bytes == of(from), "{len} bytes from rank {from}");
         // The next values may come.
         world.signal(Signal::add(words.ptr(from, 1), 1))?;
@@ -77,12 +77,12 @@ fn lengths() -> Done {
 fn counts() -> Done {
     let world = World::init()?;
     let ranks = world.size() as usize;
-    let inbox = SharedArray::<[u64; 2]>::alloc(&world, ranks)?;
+    let values = SharedArray::<[u64; 2]>::alloc(&world, ranks)?;
     let count = SharedArray::<u64>::alloc(&world, 1)?;
     let me = world.rank();
     for round in 1..=Path::of_this_run().many(200) {
         for to in world.ranks() {
-            let place = inbox.on(to).part(me.0 as usize..me.0 as usize + 1);
+            let place = values.on(to).part(me.0 as usize..me.0 as usize + 1);
             let value = [round, u64::from(me.0)];
             world.put_signal(place, &[value], Signal::add(count.ptr(to, 0), 1))?;
         }
@@ -92,7 +92,7 @@ fn counts() -> Done {
             all
         );
         for rank in 0..ranks {
-            assert_eq!(inbox.read(&world, rank), [round, rank as u64]);
+            assert_eq!(values.read(&world, rank), [round, rank as u64]);
         }
         world.barrier()?;
     }
@@ -179,16 +179,16 @@ fn threads() -> Done {
     let world: World<Par> = World::builder().build_par()?;
     let count = SharedArray::<u64>::alloc(&world, 1)?;
     let turns = Path::of_this_run().many(1000);
-    let inbox = SharedArray::<u64>::alloc(&world, (THREADS * turns) as usize)?;
+    let values = SharedArray::<u64>::alloc(&world, (THREADS * turns) as usize)?;
     let next = world.rank_offset(1);
     std::thread::scope(|scope| -> Done {
-        let (world, count, inbox) = (&world, &count, &inbox);
+        let (world, count, values) = (&world, &count, &values);
         let senders: Vec<_> = (0..THREADS)
             .map(|thread| {
                 scope.spawn(move || -> argonet::Result<()> {
                     for place in thread * turns..(thread + 1) * turns {
                         let at = place as usize;
-                        let to = inbox.on(next).part(at..at + 1);
+                        let to = values.on(next).part(at..at + 1);
                         world.put_signal(to, &[!place], Signal::add(count.ptr(next, 0), 1))?;
                     }
                     Ok(())
@@ -202,7 +202,7 @@ fn threads() -> Done {
             sender.join().expect("it sends")?;
         }
         for place in 0..all {
-            assert_eq!(inbox.read(world, place as usize), !place);
+            assert_eq!(values.read(world, place as usize), !place);
         }
         Ok(())
     })?;

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::hosts::frame::{ABOVE, AGENT, Garbled, Inbox, append};
+use crate::hosts::frame::{ABOVE, AGENT, FrameReader, Garbled, append};
 use crate::hosts::message::{BULK_BYTES, Message};
 use crate::hosts::seal::Seal;
 use crate::secret::wipe;
@@ -21,11 +21,11 @@ const BEATS: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Edge {
-    inbox: Inbox,
-    outbox: Vec<u8>,
+    reader: FrameReader,
+    outgoing: Vec<u8>,
     /// Codes of what is sent, where the connection has such.
     seal: Option<Seal>,
-    /// Bytes of `outbox` that have been sent.
+    /// Bytes of `outgoing` that have been sent.
     sent: usize,
     silence: Duration,
     heard: Instant,
@@ -43,26 +43,26 @@ pub(crate) struct Edge {
 impl Edge {
     /// The upper end, which gives the agent up after `silence`.
     pub(crate) fn above(now: Instant, silence: Duration) -> Self {
-        Self::new(now, silence, Inbox::new(AGENT), ABOVE.to_vec())
+        Self::new(now, silence, FrameReader::new(AGENT), ABOVE.to_vec())
     }
 
     /// The agent's end, which gives the launcher or agent above up after `silence`.
     pub(crate) fn agent(now: Instant, silence: Duration) -> Self {
-        Self::new(now, silence, Inbox::new(ABOVE), AGENT.to_vec())
+        Self::new(now, silence, FrameReader::new(ABOVE), AGENT.to_vec())
     }
 
     /// An end of a connection whose frames have codes: those that it sends, and those that come.
     pub(crate) fn sealed(now: Instant, silence: Duration, sends: Seal, takes: Seal) -> Self {
         Self {
             seal: Some(sends),
-            ..Self::new(now, silence, Inbox::sealed(takes), Vec::new())
+            ..Self::new(now, silence, FrameReader::sealed(takes), Vec::new())
         }
     }
 
-    const fn new(now: Instant, silence: Duration, inbox: Inbox, outbox: Vec<u8>) -> Self {
+    const fn new(now: Instant, silence: Duration, reader: FrameReader, outgoing: Vec<u8>) -> Self {
         Self {
-            inbox,
-            outbox,
+            reader,
+            outgoing,
             seal: None,
             sent: 0,
             silence,
@@ -84,7 +84,7 @@ impl Edge {
     pub(crate) fn take(&mut self, now: Instant, bytes: &[u8]) {
         self.heard = now;
         self.suspected = None;
-        self.inbox.take(bytes);
+        self.reader.take(bytes);
     }
 
     /// The next message that is not the connection's own affair.
@@ -92,7 +92,7 @@ impl Edge {
     /// # Errors
     /// The connection cannot be used any more.
     pub(crate) fn next(&mut self) -> Result<Option<Message>, Garbled> {
-        while let Some(message) = self.inbox.next()? {
+        while let Some(message) = self.reader.next()? {
             self.paused = message == Message::Pause;
             match message {
                 Message::Beat | Message::Pause => {}
@@ -121,7 +121,7 @@ impl Edge {
     /// # Errors
     /// The connection cannot be used any more.
     pub(crate) fn is_answered(&mut self) -> Result<bool, Garbled> {
-        match self.inbox.next()? {
+        match self.reader.next()? {
             None => Ok(false),
             Some(Message::Beat) => Ok(true),
             Some(other) => Err(Garbled(format!("a {:?} as an answer", other.kind()))),
@@ -130,7 +130,7 @@ impl Edge {
 
     /// Bytes that came instead of a greeting.
     pub(crate) fn noise(&self) -> &[u8] {
-        self.inbox.noise()
+        self.reader.noise()
     }
 
     /// Sends a message.
@@ -140,7 +140,7 @@ impl Edge {
         debug_assert!(message.bulk_bytes() <= self.room());
         self.window = self.window.saturating_sub(message.bulk_bytes());
         self.sent_at = now;
-        append(message, &mut self.outbox, self.seal.as_mut());
+        append(message, &mut self.outgoing, self.seal.as_mut());
     }
 
     /// Bytes of output or input that may be sent in one message now.
@@ -164,19 +164,19 @@ impl Edge {
 
     /// Bytes to send.
     pub(crate) fn to_send(&self) -> &[u8] {
-        &self.outbox[self.sent..]
+        &self.outgoing[self.sent..]
     }
 
     /// The first `n` bytes have been sent.
     pub(crate) fn sent(&mut self, n: usize) {
         // Keys go through here.
-        wipe(&mut self.outbox[self.sent..self.sent + n]);
+        wipe(&mut self.outgoing[self.sent..self.sent + n]);
         self.sent += n;
-        if self.sent == self.outbox.len() {
-            self.outbox.clear();
+        if self.sent == self.outgoing.len() {
+            self.outgoing.clear();
             self.sent = 0;
         } else if self.sent >= WINDOW_BYTES {
-            self.outbox.drain(..self.sent);
+            self.outgoing.drain(..self.sent);
             self.sent = 0;
         }
     }

@@ -74,7 +74,7 @@ pub(crate) fn append(message: &Message, to: &mut Vec<u8>, seal: Option<&mut Seal
 
 /// Takes bytes as they come and gives messages.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct FrameReader {
     magic: Magic,
     bytes: Vec<u8>,
     /// Number of `bytes` that have been used.
@@ -87,7 +87,7 @@ pub(crate) struct Inbox {
     max_body_bytes: usize,
 }
 
-impl Inbox {
+impl FrameReader {
     /// For what begins with `magic`.
     pub(crate) const fn new(magic: Magic) -> Self {
         Self {
@@ -199,11 +199,11 @@ impl Inbox {
 /// For tests with hostile bytes.
 #[doc(hidden)]
 pub fn check_control_bytes(bytes: &[u8], piece: usize) -> Result<usize, String> {
-    let mut inbox = Inbox::new(AGENT);
+    let mut reader = FrameReader::new(AGENT);
     let mut count = 0;
     for piece in bytes.chunks(piece.max(1)) {
-        inbox.take(piece);
-        while let Some(message) = inbox.next().map_err(|garbled| garbled.to_string())? {
+        reader.take(piece);
+        while let Some(message) = reader.next().map_err(|garbled| garbled.to_string())? {
             let mut again = Vec::new();
             append(&message, &mut again, None);
             count += 1;
@@ -222,11 +222,11 @@ mod tests {
 
     /// Everything that comes out when `bytes` come in pieces of these lengths, over and over.
     fn received(bytes: &[u8], pieces: &[usize]) -> Result<Vec<Message>, Garbled> {
-        let (mut inbox, mut all, mut rest) = (Inbox::new(AGENT), Vec::new(), bytes);
+        let (mut reader, mut all, mut rest) = (FrameReader::new(AGENT), Vec::new(), bytes);
         for len in pieces.iter().cycle() {
             let (now, later) = rest.split_at((*len).min(rest.len()));
-            inbox.take(now);
-            while let Some(message) = inbox.next()? {
+            reader.take(now);
+            while let Some(message) = reader.next()? {
                 all.push(message);
             }
             rest = later;
@@ -276,12 +276,12 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] = to;
             let before = received(&clean[..at], &[clean.len()]).unwrap();
-            let mut inbox = Inbox::new(AGENT);
-            inbox.take(&bytes);
+            let mut reader = FrameReader::new(AGENT);
+            reader.take(&bytes);
             for message in before {
-                prop_assert_eq!(inbox.next().unwrap(), Some(message));
+                prop_assert_eq!(reader.next().unwrap(), Some(message));
             }
-            while let Ok(Some(_)) = inbox.next() {}
+            while let Ok(Some(_)) = reader.next() {}
         }
 
         #[test]
@@ -309,9 +309,9 @@ mod tests {
                 .iter()
                 .for_each(|m| append(m, &mut bytes, Some(&mut up)));
             let [up, _] = seals();
-            let mut inbox = Inbox::sealed(up);
-            inbox.take(&bytes[..len.min(bytes.len())]);
-            messages.iter().try_fold(None, |_, _| inbox.next())
+            let mut reader = FrameReader::sealed(up);
+            reader.take(&bytes[..len.min(bytes.len())]);
+            messages.iter().try_fold(None, |_, _| reader.next())
         };
         // Refused by its length, before the rest comes.
         assert!(next_of(&[&long], size_of::<Header>()).is_err());
@@ -329,10 +329,10 @@ mod tests {
             .for_each(|m| append(m, &mut bytes, Some(&mut up)));
         let received = |bytes: &[u8], piece: usize| {
             let [up, _] = seals();
-            let (mut inbox, mut all) = (Inbox::sealed(up), Vec::new());
+            let (mut reader, mut all) = (FrameReader::sealed(up), Vec::new());
             for piece in bytes.chunks(piece) {
-                inbox.take(piece);
-                while let Some(message) = inbox.next()? {
+                reader.take(piece);
+                while let Some(message) = reader.next()? {
                     all.push(message);
                 }
             }
@@ -356,24 +356,24 @@ mod tests {
 
     #[test]
     fn used_bytes_are_overwritten_and_noise_has_a_limit() {
-        let mut inbox = Inbox::new(AGENT);
+        let mut reader = FrameReader::new(AGENT);
         let key = crate::secret::Secret::from_bytes([0xa5; 32]);
-        inbox.take(&wire(&[Message::Key(key)]));
-        assert!(matches!(inbox.next(), Ok(Some(Message::Key(_)))));
-        assert!(!inbox.bytes.contains(&0xa5));
+        reader.take(&wire(&[Message::Key(key)]));
+        assert!(matches!(reader.next(), Ok(Some(Message::Key(_)))));
+        assert!(!reader.bytes.contains(&0xa5));
 
-        let mut inbox = Inbox::new(AGENT);
-        inbox.take(b"no such command\n");
+        let mut reader = FrameReader::new(AGENT);
+        reader.take(b"no such command\n");
         assert_eq!(
-            (inbox.next(), inbox.noise()),
+            (reader.next(), reader.noise()),
             (Ok(None), &b"no such command\n"[..])
         );
         let echo = [&ABOVE[..], &[0; 8]].concat();
-        inbox.take(&echo);
-        assert_eq!(inbox.next(), Ok(None));
-        inbox.take(&[&vec![b'x'; MAX_NOISE_BYTES], &AGENT[..]].concat());
+        reader.take(&echo);
+        assert_eq!(reader.next(), Ok(None));
+        reader.take(&[&vec![b'x'; MAX_NOISE_BYTES], &AGENT[..]].concat());
         assert!(
-            inbox
+            reader
                 .next()
                 .unwrap_err()
                 .to_string()

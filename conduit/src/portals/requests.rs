@@ -25,7 +25,7 @@ enum Came {
     /// Data.
     Half(Half),
     /// Something that is dealt with.
-    Settled,
+    Done,
 }
 
 /// The error of a place that the interface names twice, or out of turn.
@@ -66,7 +66,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 Came::Request(place) => self.request(&event, place, &mut held, sink),
                 Came::Overflow => self.overflow(&event, &mut held),
                 Came::Half(half) => self.request_half(&event, half, &mut held, sink),
-                Came::Settled => Ok(()),
+                Came::Done => Ok(()),
             });
             if let Err(error) = done {
                 sink.on_error(error);
@@ -84,7 +84,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     fn account_for(&self, arrivals: &mut Arrivals, event: &Event) -> Result<Came, AmError> {
         let linked = |result: Result<(), NicError>| {
             self.unless_linked(&result);
-            Ok(Came::Settled)
+            Ok(Came::Done)
         };
         let role = Role::of(event.user);
         match (event.kind, role) {
@@ -104,13 +104,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
             }
             (_, Some((Role::LargeRequest, buffer))) => {
                 let half = self.follow_large(&mut arrivals.large, buffer, event)?;
-                Ok(half.map_or(Came::Settled, Came::Half))
+                Ok(half.map_or(Came::Done, Came::Half))
             }
             (EventKind::PutEnd, Some((Role::LongRequest, _))) => {
                 let half = long_half(event);
                 self.unless_died(event, Came::Half(half), || Ok(()))
             }
-            _ => Ok(Came::Settled),
+            _ => Ok(Came::Done),
         }
     }
 
@@ -125,7 +125,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             return Ok(came);
         }
         self.unless_linked(&forget());
-        Ok(Came::Settled)
+        Ok(Came::Done)
     }
 
     /// A request is in a buffer.
