@@ -404,9 +404,9 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// ```
     /// # let world = argonet::World::init().unwrap();
     /// let (me, calls) = (world.rank().0, world.collectives());
-    /// let run = calls.start_exclusive_scan_with(vec![[me; 2]].into(), |a, b| [a[0], b[1]]).unwrap();
+    /// let run = calls.start_exclusive_scan_with(vec![[me; 2]].into(), |a, b| [a[0], b[1]]);
     /// let last = me.checked_sub(1).map(|last| [[0, last]].into());
-    /// assert_eq!(run.wait().unwrap(), last);
+    /// assert_eq!(run.unwrap().wait().unwrap(), last);
     /// ```
     ///
     /// # Errors

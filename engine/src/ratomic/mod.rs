@@ -244,6 +244,24 @@ impl<C: Conduit> Engine<C> {
         self.atomic_here_slow(target, what)
     }
 
+    /// Whether a word is mapped here, so that this processor may change it.
+    fn is_word_mapped<T: AtomicWord>(&self, word: Target) -> Result<bool, OpError> {
+        let bytes = size_of::<T>();
+        if !word.place().is_multiple_of(bytes as u64) {
+            return Err(OpError::Unaligned {
+                rank: self.rank,
+                peer: word.rank(),
+                place: word.place(),
+                bytes,
+            });
+        }
+        match word {
+            // The segment may have grown.
+            Target::Segment { rank, offset } => Ok(self.ensure_mapped(rank, offset, bytes)?),
+            Target::Bound(place) => Ok(place.rank == self.rank),
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn atomic_here_slow<T: AtomicWord>(
@@ -251,27 +269,13 @@ impl<C: Conduit> Engine<C> {
         target: Target,
         what: Atomic<T>,
     ) -> Result<Option<T>, OpError> {
-        let bytes = size_of::<T>();
-        if !target.place().is_multiple_of(bytes as u64) {
-            return Err(OpError::Unaligned {
-                rank: self.rank,
-                peer: target.rank(),
-                place: target.place(),
-                bytes,
-            });
+        if !self.is_word_mapped::<T>(target)? {
+            return Ok(None);
         }
+        let bytes = size_of::<T>();
         let place = match target {
-            Target::Segment { rank, offset } => {
-                // The segment may have grown.
-                if !self.ensure_mapped(rank, offset, bytes)? {
-                    return Ok(None);
-                }
-                self.directory.resolve(rank, offset, bytes)
-            }
-            Target::Bound(place) if place.rank == self.rank => {
-                Some(self.atomic_own(place, what.operation, bytes))
-            }
-            Target::Bound(_) => None,
+            Target::Segment { rank, offset } => self.directory.resolve(rank, offset, bytes),
+            Target::Bound(place) => Some(self.atomic_own(place, what.operation, bytes)),
         };
         // SAFETY: checked by the directory, or bound by a client that promised that it is accessed
         // as segments are; aligned, as was just checked.

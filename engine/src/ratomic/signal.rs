@@ -81,23 +81,6 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Whether a word is mapped here, so that this processor may change it.
-    fn is_word_mapped<T: AtomicWord>(&self, word: Target) -> Result<bool, OpError> {
-        let bytes = size_of::<T>();
-        if !word.place().is_multiple_of(bytes as u64) {
-            return Err(OpError::Unaligned {
-                rank: self.rank,
-                peer: word.rank(),
-                place: word.place(),
-                bytes,
-            });
-        }
-        match word {
-            Target::Segment { rank, offset } => Ok(self.ensure_mapped(rank, offset, bytes)?),
-            Target::Bound(place) => Ok(place.rank == self.rank),
-        }
-    }
-
     /// One message for all of it.
     fn send_signal<T: AtomicWord>(
         &self,
