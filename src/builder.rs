@@ -234,7 +234,7 @@ impl Builder {
         self.join()
     }
 
-    fn join<M: Threading>(self) -> Result<World<M>> {
+    pub(crate) fn join<M: Threading>(self) -> Result<World<M>> {
         if self.ranks.is_none() {
             launch_if_alone()?;
         }

@@ -73,7 +73,8 @@
 //! # Features
 //!
 //! `portals`, `usnic` and `ofi`, on by default, compile the conduits of these names; smp and tcp
-//! are in every program. `encrypt` compiles the ciphers of datagrams.
+//! are in every program. `encrypt` compiles the ciphers of datagrams. `test` has the attribute
+//! `argonet::test`, for tests on several ranks.
 #![deny(unsafe_code)]
 
 mod am;
@@ -105,6 +106,8 @@ mod section;
 mod shared_array;
 mod signal;
 mod team;
+#[cfg(feature = "test")]
+mod testing;
 mod token;
 mod vis;
 mod world;
@@ -137,6 +140,8 @@ pub use section::{Section, SectionError};
 pub use shared_array::SharedArray;
 pub use signal::Signal;
 pub use team::Team;
+#[cfg(feature = "test")]
+pub use testing::test;
 pub use world::{Par, Seq, Threading, World};
 /// The crate whose derives make a type [`Global`]; see the example there.
 #[doc(no_inline)]
@@ -149,5 +154,9 @@ pub use zerocopy;
 pub mod __private {
     pub use crate::registry::{register_am, register_rpc};
     pub use crate::rpc::RpcEntry;
+    #[cfg(feature = "test")]
+    pub use crate::testing::{Outcome, Test, run_test};
+    #[cfg(feature = "test")]
+    pub use argonet_boot::begin_process;
     pub use ctor;
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 /// The exit code of a program that returns an error.
-const FAILURE: u8 = 1;
+pub(crate) const FAILURE: u8 = 1;
 
 /// Runs a program on every rank of the job: joins with the default settings, calls `program`, and
 /// finalizes.
@@ -132,7 +132,7 @@ fn fail_alone(error: &crate::Error) -> ! {
 }
 
 /// The message of an error, and those of its causes that it does not repeat.
-fn with_causes(error: &dyn Error) -> String {
+pub(crate) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -96,14 +96,30 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
     let goes_on = chosen.unwrap_or_else(|| settings.get(&ON_RANK_LOST)) == OnRankLost::Continue;
     match hosts::choose(&options.hosts, &conduit, settings)? {
         Some(hosts) => hosts::launch(options, &conduit, goes_on, hosts, settings),
-        None => launch_here(options, &conduit, goes_on, settings),
+        None => launch_here(options, &conduit, goes_on, "--timeout", settings),
     }
 }
 
+/// As [`launch`], for the job of a test: on this host, whatever the settings say of others.
+pub(crate) fn launch_test(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootError> {
+    let conduit = choose_conduit(options.conduit.clone(), settings)?;
+    foreign::keep_socket_from_children();
+    let goes_on = settings.get(&ON_RANK_LOST) == OnRankLost::Continue;
+    launch_here(
+        options,
+        &conduit,
+        goes_on,
+        "`timeout` of the test",
+        settings,
+    )
+}
+
+/// `limit` is what the user calls the time limit.
 fn launch_here(
     options: &LaunchOptions,
     conduit: &str,
     goes_on: bool,
+    limit: &'static str,
     settings: &Settings,
 ) -> Result<u8, BootError> {
     let size = check_count(options.ranks)?;
@@ -143,7 +159,7 @@ fn launch_here(
         signals: &signals,
         ranks: HostRanks::new(&control, link),
         output: options.tag_output.then(TaggedOutput::new),
-        deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
+        limit: options.timeout.map(|time| TimeLimit::new(time, limit)),
         asked_to_end: false,
         verbose,
         canceled: None,
@@ -164,7 +180,7 @@ fn launch_here(
     }
     drop(spawner);
     while !job.ranks.all_ended() {
-        job.step(options.timeout);
+        job.step();
     }
     let (code, reason) = job.finish(link);
     if verbose {
@@ -212,13 +228,64 @@ struct Launched<'a> {
     signals: &'a LauncherSignals,
     ranks: HostRanks<'a>,
     output: Option<TaggedOutput>,
-    deadline: Option<Instant>,
+    limit: Option<TimeLimit>,
     /// Whether an interrupt or termination signal has been passed on.
     asked_to_end: bool,
     /// Whether to report processes that start and end.
     verbose: bool,
     /// The code and reason of a job that this launcher decided to end.
     canceled: Option<(u8, String)>,
+}
+
+/// How long a job may take.
+///
+/// One that takes longer first says where its ranks are, and gets some time for that.
+pub(crate) struct TimeLimit {
+    time: Duration,
+    /// What the user calls it.
+    name: &'static str,
+    /// When it is to act next; `None` where the clock cannot hold the time.
+    next: Option<Instant>,
+    has_reported: bool,
+}
+
+/// What is due for a job that takes too long.
+pub(crate) enum Overdue {
+    /// A report of all ranks.
+    Reports,
+    /// Its end; the limit in words.
+    Ends(String),
+}
+
+impl TimeLimit {
+    /// For waiting ranks to add what they know: they look for requests every few milliseconds.
+    const FOR_REPORTS: Duration = Duration::from_millis(500);
+
+    pub(crate) fn new(time: Duration, name: &'static str) -> Self {
+        Self {
+            time,
+            name,
+            next: Instant::now().checked_add(time),
+            has_reported: false,
+        }
+    }
+
+    /// When to look again.
+    pub(crate) const fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// What is due now.
+    pub(crate) fn act(&mut self) -> Option<Overdue> {
+        self.next.filter(|next| Instant::now() >= *next)?;
+        if !std::mem::replace(&mut self.has_reported, true) {
+            self.next = Instant::now().checked_add(Self::FOR_REPORTS);
+            return Some(Overdue::Reports);
+        }
+        self.next = None;
+        let (seconds, name) = (self.time.as_secs_f64(), self.name);
+        Some(Overdue::Ends(format!("{seconds} s ({name})")))
+    }
 }
 
 enum Event {
@@ -245,7 +312,7 @@ impl Launched<'_> {
     }
 
     /// Waits for events and acts on them.
-    fn step(&mut self, timeout: Option<Duration>) {
+    fn step(&mut self) {
         for event in self.wait() {
             match event {
                 Event::Signal => {
@@ -280,13 +347,18 @@ impl Launched<'_> {
             }
         }
         self.ranks.look_at_exit_word(Instant::now());
-        if !self.ranks.are_killed() && self.deadline.is_some_and(|d| Instant::now() >= d) {
-            let limit = timeout.unwrap_or_default().as_secs_f64();
-            let left = Missing(self.ranks.left());
-            let reason = format!(
-                "the job did not end within {limit} s (--timeout); {left} still ran and were ended"
-            );
-            self.cancel(TIMEOUT_CODE, reason);
+        if !self.ranks.are_killed() {
+            match self.limit.as_mut().and_then(TimeLimit::act) {
+                Some(Overdue::Reports) => self.report(),
+                Some(Overdue::Ends(how_long)) => {
+                    let left = Missing(self.ranks.left());
+                    let reason = format!(
+                        "the job did not end within {how_long}; {left} still ran and were ended"
+                    );
+                    self.cancel(TIMEOUT_CODE, reason);
+                }
+                None => {}
+            }
         }
     }
 
@@ -301,7 +373,8 @@ impl Launched<'_> {
             output.poll_fds(&mut fds, &mut sources);
             events.extend(sources.into_iter().map(Event::Output));
         }
-        let next = self.deadline.into_iter().chain(self.ranks.deadline()).min();
+        let limit = self.limit.as_ref().and_then(TimeLimit::next);
+        let next = limit.into_iter().chain(self.ranks.deadline()).min();
         let next = next.filter(|_| !self.ranks.are_killed());
         fired(&mut fds, events, next)
     }

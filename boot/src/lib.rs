@@ -101,6 +101,7 @@ mod store;
 mod streams;
 mod sys;
 mod tally;
+mod test_job;
 mod threads;
 
 pub use argonet_settings::HugePages;
@@ -131,3 +132,4 @@ pub use process::{
 pub use rendezvous::check_rendezvous_bytes;
 pub use secret::{SECRET_BYTES, Secret};
 pub use selflaunch::launch_self;
+pub use test_job::{RankOfTest, TestJob, begin_process, rank_of_test};

@@ -18,7 +18,7 @@ use crate::line::Line;
 use crate::losses::Losses;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
 use crate::secret::Secret;
-use crate::{confirming, crash, process, sys, threads};
+use crate::{confirming, crash, process, sys, test_job, threads};
 
 /// The job as one of its ranks sees it.
 ///
@@ -252,6 +252,9 @@ impl Bootstrap for LocalJob {
         sys::say(&format!(
             "{form}argonet: rank {rank} (pid {pid}): {message}"
         ));
+        if let Some(test) = test_job::rank_of_test() {
+            test.failed(&format!("rank {rank}: {message}"));
+        }
         process::about_to_end(false);
         if let Some(rank) = process::this() {
             crash::on_error(rank, "fatal error");

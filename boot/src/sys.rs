@@ -435,8 +435,8 @@ pub(crate) fn before_exec(
     command: &mut Command,
     before_exec: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: async-signal-safe by this function's contract; its only caller (`spawn`) makes plain
-    // system calls.
+    // SAFETY: async-signal-safe by this function's contract; its callers (`spawn`, `test_job`) make
+    // plain system calls.
     unsafe { command.pre_exec(before_exec) };
 }
 

@@ -55,13 +55,13 @@ pub fn call_named<R>(what: impl FnOnce() -> String, f: impl FnOnce() -> R) -> R 
         Ok(result) => result,
         Err(payload) => resume_unwind(Box::new(Named {
             what: what(),
-            text: text_of(payload),
+            text: panic_text(payload),
         })),
     }
 }
 
 /// The message of a panic.
-fn text_of(payload: Box<dyn Any + Send>) -> String {
+pub fn panic_text(payload: Box<dyn Any + Send>) -> String {
     let text = match (
         payload.downcast_ref::<&str>(),
         payload.downcast_ref::<String>(),
@@ -137,7 +137,7 @@ impl<C: Conduit> Engine<C> {
     fn client_panicked(&self, code: ClientCode, payload: Box<dyn Any + Send>) -> ! {
         let (what, text) = match payload.downcast::<Named>() {
             Ok(named) => (named.what, named.text),
-            Err(payload) => (self.name_of(code), text_of(payload)),
+            Err(payload) => (self.name_of(code), panic_text(payload)),
         };
         self.fatal_with(PANIC_CODE, &format!("{what} panicked: {text}"))
     }

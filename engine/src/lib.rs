@@ -64,7 +64,7 @@ mod waiting;
 pub use self::core::{Engine, EngineConfig, Injection, Internals, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use bound::{BoundMemory, BoundPlace, Long, ProcessOf};
-pub use client::{PANIC_CODE, call_named};
+pub use client::{PANIC_CODE, call_named, panic_text};
 pub use collective::{
     AllSync, Area, BlockRanges, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Range, Schedule,
     Signature, Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,

@@ -13,7 +13,15 @@ use std::time::Instant;
 /// Test programs that start whole jobs.
 ///
 /// They run in their own stage, all other test programs in the stage `unit`.
-const JOB_TESTS: [&str; 6] = ["launch", "jobs", "kmers", "heat", "perf", "install"];
+const JOB_TESTS: [&str; 7] = [
+    "launch",
+    "jobs",
+    "attribute",
+    "kmers",
+    "heat",
+    "perf",
+    "install",
+];
 
 /// The test program of the stage `networks`.
 const NETWORK_TESTS: &str = "jobs";

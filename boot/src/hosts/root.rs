@@ -5,7 +5,7 @@
 
 mod losses;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use argonet_base::JobRank;
 use argonet_settings::{SPAWN_VERBOSE, Settings};
@@ -28,7 +28,8 @@ use crate::hosts::survival::Register;
 use crate::hosts::values::pieces;
 use crate::judgment::Obstacle;
 use crate::launch::{
-    LaunchOptions, TIMEOUT_CODE, canceled, fired, say, second_signal, stop_this_process,
+    LaunchOptions, Overdue, TIMEOUT_CODE, TimeLimit, canceled, fired, say, second_signal,
+    stop_this_process,
 };
 use crate::outcome::{Fate, settle};
 use crate::output::{Source, TaggedOutput, To, code_without_output};
@@ -76,12 +77,14 @@ pub(crate) fn launch(
         signals: Some(&signals),
         output,
         input: Input::Open,
-        deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
+        limit: options
+            .timeout
+            .map(|time| TimeLimit::new(time, "--timeout")),
         verbose,
         ..Root::new(&job, children)
     };
     while !root.children.all_finished() {
-        root.step(options.timeout);
+        root.step();
     }
     let (code, reason) = root.finish();
     if verbose {
@@ -108,7 +111,7 @@ pub(crate) fn serve(job: &Description, children: Children<'_>) {
     let say = |reason: &str| sys::say(&format!("argonet: {reason}"));
     let mut said = false;
     while !root.children.all_finished() {
-        root.step(None);
+        root.step();
         // A launcher may kill this process when the last rank has ended.
         if let Some(reason) = root.failure().filter(|_| !said) {
             say(&reason);
@@ -162,7 +165,7 @@ struct Root<'a> {
     gone: Vec<Gone>,
     /// The outputs that cannot be written any more.
     deaf: Vec<To>,
-    deadline: Option<Instant>,
+    limit: Option<TimeLimit>,
     /// Number of signals that have asked for the end.
     interrupts: u32,
     /// The code and reason of a job that was not ended by its ranks.
@@ -190,7 +193,7 @@ impl<'a> Root<'a> {
             obstacle: None,
             gone: Vec::new(),
             deaf: Vec::new(),
-            deadline: None,
+            limit: None,
             interrupts: 0,
             canceled: None,
             verbose: false,
@@ -198,7 +201,7 @@ impl<'a> Root<'a> {
     }
 
     /// Waits for events and acts on them.
-    fn step(&mut self, timeout: Option<Duration>) {
+    fn step(&mut self) {
         let mut heard = Vec::new();
         for event in self.wait() {
             match event {
@@ -217,18 +220,25 @@ impl<'a> Root<'a> {
         self.hear(heard);
         self.end_hearing();
         self.care_for_output();
-        if self.canceled.is_none() && self.deadline.is_some_and(|d| Instant::now() >= d) {
-            let limit = timeout.unwrap_or_default().as_secs_f64();
-            let left = (0..).map(JobRank).zip(&self.fates);
-            let left = left.filter(|(_, fate)| fate.is_none()).map(|(r, _)| r);
-            let left = Missing(left.collect());
-            let starting = self.children.starting_in_words();
-            let reason = format!(
-                "the job did not end within {limit} s (--timeout); {left} still ran and were ended{starting}"
-            );
-            self.cancel(TIMEOUT_CODE, reason, ExitKind::Canceled);
+        if self.canceled.is_none() {
+            match self.limit.as_mut().and_then(TimeLimit::act) {
+                Some(Overdue::Reports) => self.children.send_all(&Message::Report),
+                Some(Overdue::Ends(how_long)) => self.end_for_time(&how_long),
+                None => {}
+            }
         }
         self.children.push();
+    }
+
+    fn end_for_time(&mut self, how_long: &str) {
+        let left = (0..).map(JobRank).zip(&self.fates);
+        let left = left.filter(|(_, fate)| fate.is_none()).map(|(r, _)| r);
+        let left = Missing(left.collect());
+        let starting = self.children.starting_in_words();
+        let reason = format!(
+            "the job did not end within {how_long}; {left} still ran and were ended{starting}"
+        );
+        self.cancel(TIMEOUT_CODE, reason, ExitKind::Canceled);
     }
 
     /// Acts on what has come from agents.
@@ -277,8 +287,9 @@ impl<'a> Root<'a> {
             fds.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
             events.push(Event::Input);
         }
-        let deadline = self.deadline.filter(|_| self.canceled.is_none());
-        let next = deadline.into_iter().chain(self.children.deadline());
+        let limit = self.limit.as_ref().filter(|_| self.canceled.is_none());
+        let limit = limit.and_then(TimeLimit::next);
+        let next = limit.into_iter().chain(self.children.deadline());
         let next = next.chain(self.hearing_ends).min();
         fired(&mut fds, events, next)
     }
@@ -453,9 +464,9 @@ impl<'a> Root<'a> {
     /// All ranks have ended, or their hosts are lost: settles the code and its reason.
     fn finish(mut self) -> (u8, Option<String>) {
         // The job has ended in time, even if remaining commands of agents take long.
-        self.deadline = None;
+        self.limit = None;
         while !self.children.all_ended() {
-            self.step(None);
+            self.step();
         }
         let (mut code, reason) = match self.canceled.take() {
             Some((code, reason)) => (code, Some(reason)),

@@ -217,6 +217,7 @@ fn timeout() {
     let outcome = Job::launched(3, &["timeout=0.5"], &["wait", "children"])
         .run()
         .code(124);
+    outcome.says_too(&["argonet run: all ranks:\n  rank 0 (pid "]);
     outcome.says(&["argonet run: the job did not end within 0.5 s (--timeout); ranks 0, 1, 2 still ran and were ended"]);
     Job::launched(2, &["timeout=50"], &["hello"])
         .run()

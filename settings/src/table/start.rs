@@ -64,6 +64,14 @@ pub(crate) const IDLE: &[Row] = &[
         effect: Effect::Internal,
     },
     Row {
+        name: "ARGONET_TEST_JOB",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        scope: Scope::Rank,
+        about: "The test whose job a process launches, or is a rank of.",
+        effect: Effect::Internal,
+    },
+    Row {
         name: "ARGONET_JOINED",
         kind: Kind::Text,
         preset: Preset::Unset,

@@ -1,0 +1,446 @@
+//! Tests whose function runs on all ranks of a job, under any test harness.
+//!
+//! A harness calls a test on a second thread of its process, which can therefore neither fork ranks
+//! nor be their launcher. So the process executes its own program anew ([`TestJob::run`]), and that
+//! process becomes the launcher before `main` ([`begin_process`]). It starts the ranks, which are
+//! the same program again: the harness in each chooses the one test by its name, and the test finds
+//! that it is a rank ([`rank_of_test`]).
+//!
+//! [`VARIABLE`] says which test a process is started for. All of them share a memory file, the
+//! *report*, to which a rank writes when it begins the test and why it aborts its job. So a harness
+//! that chose no test in some rank is not taken for one whose test has passed.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write as _};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use argonet_base::JobRank;
+use argonet_settings::{CONDUIT, SUPERNODE_MAXSIZE, Settings};
+use rustix::fs::{MemfdFlags, Mode, OFlags, fcntl_setfl, memfd_create, open};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::stdio::dup2_stdout;
+
+use crate::attach::BOOT_VARIABLE;
+use crate::exit::signal_name;
+use crate::hosts::HostOptions;
+use crate::launch::{LaunchOptions, TIMEOUT_CODE, launch_test};
+use crate::sys;
+
+/// Says that a process is the launcher or a rank of a test's job: the descriptor of the report,
+/// the number of ranks, the time limit in milliseconds, and the name of the test.
+const VARIABLE: &str = "ARGONET_TEST_JOB";
+
+/// The name of the report's file, by which a process knows its descriptor.
+const REPORT: &str = "argonet-test";
+
+/// Ends a record of the report.
+const END: char = '\0';
+
+/// What every message of the launcher begins with.
+const LAUNCHER: &str = "argonet run: ";
+
+/// A test that runs as a job.
+#[derive(Debug, Clone, Copy)]
+pub struct TestJob<'a> {
+    /// Its name, as the harness has it.
+    pub name: &'a str,
+    /// The number of ranks.
+    pub ranks: u32,
+    /// The conduit; `None` leaves it to `ARGONET_CONDUIT`, else the default.
+    pub conduit: Option<&'a str>,
+    /// The most ranks that share memory; `None` leaves it to `GASNET_SUPERNODE_MAXSIZE`.
+    pub neighborhood: Option<u32>,
+    /// Variables of the ranks' environment, with their values.
+    pub variables: &'a [(&'a str, &'a str)],
+    /// The job is ended after this time.
+    pub time_limit: Duration,
+}
+
+impl TestJob<'_> {
+    /// Runs the test as a job, and prints its output on standard output, where a harness captures
+    /// it.
+    ///
+    /// Call it on the thread of the test. Blocks until the job has ended, which is at the latest
+    /// soon after its time limit.
+    ///
+    /// # Errors
+    /// Why the test has failed: the first rank that aborted and its reason, else the launcher's
+    /// reason.
+    pub fn run(&self) -> Result<(), String> {
+        let failed = |what: &str, error: io::Error| format!("{what} the test: {error}");
+        let (mut launcher, output, report) =
+            self.start().map_err(|e| failed("starting the job of", e))?;
+        let reason = print_lines(output);
+        let status = launcher
+            .wait()
+            .map_err(|e| failed("waiting for the job of", e))?;
+        let records = read(report).map_err(|e| failed("reading the report of", e))?;
+        self.judge(status, &reason, &records)
+    }
+
+    fn start(&self) -> io::Result<(std::process::Child, OwnedFd, OwnedFd)> {
+        let report = make_report()?;
+        let (output, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--exact", self.name, "--include-ignored"]);
+        command.args(["--nocapture", "--test-threads=1"]);
+        command.envs(self.variables.iter().copied());
+        if let Some(conduit) = self.conduit {
+            command.env(CONDUIT.name(), conduit);
+        }
+        if let Some(most) = self.neighborhood {
+            command.env(SUPERNODE_MAXSIZE.name(), most.to_string());
+        }
+        // Where this process is a rank itself.
+        command.env_remove(BOOT_VARIABLE);
+        let fd = report.as_raw_fd();
+        let (ranks, limit, name) = (self.ranks, self.time_limit.as_millis(), self.name);
+        command.env(VARIABLE, format!("{fd} {ranks} {limit} {name}"));
+        command.stdin(Stdio::null());
+        command.stdout(write.try_clone()?).stderr(write);
+        let this = rustix::process::getpid();
+        sys::before_exec(&mut command, move || {
+            // The harness, or the runner of it, may be killed: the ranks end with their launcher.
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            if getppid() != Some(this) {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            sys::keep_over_exec(fd)
+        });
+        // The command has the pipe's end for writing, and is dropped with it.
+        Ok((command.spawn()?, output, report))
+    }
+
+    /// Whether the job was one in which all ranks ran the test, and it passed.
+    fn judge(&self, status: ExitStatus, reason: &str, records: &[Record]) -> Result<(), String> {
+        let began = |rank| records.contains(&Record::Began(JobRank(rank)));
+        let failure = records.iter().find_map(|record| match record {
+            Record::Failed(text) => Some(text.as_str()),
+            Record::Began(_) => None,
+        });
+        let how = match (status.code(), failure) {
+            (Some(0), None) => {
+                let missing = (0..self.ranks).filter(|&rank| !began(rank)).count();
+                return match missing {
+                    0 => Ok(()),
+                    n => Err(format!(
+                        "{n} of {} ranks did not run the test: the harness of this program finds \
+                         none by `--exact {}`",
+                        self.ranks, self.name
+                    )),
+                };
+            }
+            (Some(code), _) if code == i32::from(TIMEOUT_CODE) => "did not end in time".into(),
+            (Some(code), _) => format!("ended with code {code}"),
+            (None, _) => {
+                use std::os::unix::process::ExitStatusExt;
+                let signal = status.signal().unwrap_or(0);
+                format!("has lost its launcher, by {}", signal_name(signal))
+            }
+        };
+        let mut text = String::from("the job of ");
+        let ranks = self.ranks;
+        // Writing to a string cannot fail.
+        let _ = match (ranks, self.conduit) {
+            (1, None) => write!(text, "1 rank"),
+            (_, None) => write!(text, "{ranks} ranks"),
+            (1, Some(conduit)) => write!(text, "1 rank over {conduit}"),
+            (_, Some(conduit)) => write!(text, "{ranks} ranks over {conduit}"),
+        };
+        let _ = write!(text, " {how}");
+        if let Some(why) = failure.or(Some(reason).filter(|reason| !reason.is_empty())) {
+            let _ = write!(text, ": {why}");
+        }
+        Err(text)
+    }
+}
+
+/// Prints what the job writes, line by line; the launcher's last message.
+fn print_lines(output: OwnedFd) -> String {
+    let mut output = BufReader::new(File::from(output));
+    let (mut line, mut reason) = (Vec::new(), String::new());
+    while matches!(output.read_until(b'\n', &mut line), Ok(n) if n > 0) {
+        let text = String::from_utf8_lossy(&line);
+        if let Some(said) = text.strip_prefix(LAUNCHER) {
+            reason = said.trim_end().to_owned();
+        }
+        print!("{text}");
+        line.clear();
+    }
+    reason
+}
+
+/// What a rank writes to the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Record {
+    /// It has begun the test.
+    Began(JobRank),
+    /// It aborts the job, or cannot join it.
+    Failed(String),
+}
+
+impl Record {
+    fn parse(text: &str) -> Option<Self> {
+        match text.split_once(' ')? {
+            ("began", rank) => rank.parse().ok().map(|rank| Self::Began(JobRank(rank))),
+            ("failed", text) => Some(Self::Failed(text.to_owned())),
+            _ => None,
+        }
+    }
+
+    fn to_text(&self) -> String {
+        match self {
+            Self::Began(rank) => format!("began {rank}{END}"),
+            Self::Failed(text) => format!("failed {}{END}", text.replace(END, " ")),
+        }
+    }
+
+    /// Writes it in one piece, behind those of other ranks.
+    fn write(&self, report: BorrowedFd<'_>) {
+        // There is nowhere left to report that this fails; the job then fails for a missing record.
+        let _ = rustix::io::write(report, self.to_text().as_bytes());
+    }
+}
+
+/// An empty report.
+fn make_report() -> io::Result<OwnedFd> {
+    let report = memfd_create(REPORT, MemfdFlags::CLOEXEC)?;
+    // Of writes at the same time none is lost: of a memory file the kernel locks the end alone.
+    fcntl_setfl(&report, OFlags::APPEND)?;
+    Ok(report)
+}
+
+/// The records, in the order in which they were written.
+fn read(report: OwnedFd) -> io::Result<Vec<Record>> {
+    let mut report = File::from(report);
+    let mut bytes = Vec::new();
+    report.rewind()?;
+    report.read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.split(END).filter_map(Record::parse).collect())
+}
+
+/// What [`VARIABLE`] says.
+struct Description {
+    report: RawFd,
+    ranks: u32,
+    time_limit: Duration,
+    name: String,
+}
+
+impl Description {
+    fn parse(text: &str) -> Option<Self> {
+        let mut pieces = text.splitn(4, ' ');
+        let mut next = || pieces.next();
+        Some(Self {
+            report: next()?.parse().ok()?,
+            ranks: next()?.parse().ok()?,
+            time_limit: Duration::from_millis(next()?.parse().ok()?),
+            name: next()?.to_owned(),
+        })
+    }
+
+    /// The report, if the descriptor is one.
+    fn report(&self) -> Option<BorrowedFd<'static>> {
+        let fd = sys::examine_fd(self.report)?;
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", self.report)).ok()?;
+        let is_report = path.to_str()?.starts_with(&format!("/memfd:{REPORT}"));
+        is_report.then_some(fd)
+    }
+}
+
+/// A process that is a rank of a test's job.
+#[derive(Debug)]
+pub struct RankOfTest {
+    name: String,
+    report: OwnedFd,
+    /// Standard output, while the harness writes to none.
+    output: OwnedFd,
+}
+
+/// The rank that this process is.
+static THIS: OnceLock<RankOfTest> = OnceLock::new();
+
+/// If this process was started for a test's job, becomes its launcher and does not return, or
+/// prepares to be a rank.
+///
+/// For functions that run before `main`, while there is one thread.
+pub fn begin_process() {
+    let Some(value) = std::env::var_os(VARIABLE).filter(|_| THIS.get().is_none()) else {
+        return;
+    };
+    let is_rank = std::env::var_os(BOOT_VARIABLE).is_some();
+    let description = value.to_str().and_then(Description::parse);
+    let found = description.and_then(|description| Some((description.report()?, description)));
+    let Some((report, description)) = found else {
+        // It was inherited from a rank, or is anyone's.
+        sys::remove_variable(VARIABLE);
+        return;
+    };
+    if is_rank {
+        sys::remove_variable(VARIABLE);
+        match hide_output(report, description.name) {
+            Ok(rank) => _ = THIS.set(rank),
+            Err(error) => sys::say(&format!("argonet: preparing a rank of a test: {error}")),
+        }
+        return;
+    }
+    std::process::exit(launcher(&description).into())
+}
+
+fn launcher(description: &Description) -> u8 {
+    let started = Settings::from_environment().map_err(|error| error.to_string());
+    let code = started.and_then(|settings| {
+        settings.keep_quiet();
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let options = LaunchOptions {
+            ranks: description.ranks.into(),
+            program: program.into(),
+            args: std::env::args_os().skip(1).collect(),
+            conduit: None,
+            bind: false,
+            tag_output: true,
+            timeout: Some(description.time_limit),
+            on_rank_lost: None,
+            hosts: HostOptions::default(),
+        };
+        let launched = launch_test(&options, &settings);
+        launched.map_err(|error| error.to_string())
+    });
+    code.unwrap_or_else(|error| {
+        sys::say(&format!("{LAUNCHER}{error}"));
+        1
+    })
+}
+
+/// Takes standard output from the harness, whose own lines each rank would repeat.
+fn hide_output(report: BorrowedFd<'_>, name: String) -> io::Result<RankOfTest> {
+    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    // Programs that the rank starts have no business with it.
+    rustix::io::fcntl_setfd(report, rustix::io::FdFlags::CLOEXEC)?;
+    let none = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdout(&none)?;
+    Ok(RankOfTest {
+        name,
+        report: report.try_clone_to_owned()?,
+        output,
+    })
+}
+
+/// The rank that this process is, if it was started for a test's job.
+pub fn rank_of_test() -> Option<&'static RankOfTest> {
+    THIS.get()
+}
+
+impl RankOfTest {
+    /// The name of the test.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The test begins: gives it standard output.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn begin(&self) -> io::Result<()> {
+        io::stdout().flush()?;
+        Ok(dup2_stdout(&self.output)?)
+    }
+
+    /// The test has joined its job as `rank`.
+    pub fn joined(&self, rank: JobRank) {
+        Record::Began(rank).write(self.report.as_fd());
+    }
+
+    /// The test could not join its job, or its rank aborts it.
+    pub fn failed(&self, why: &str) {
+        Record::Failed(why.to_owned()).write(self.report.as_fd());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    const JOB: TestJob<'_> = TestJob {
+        name: "a::test",
+        ranks: 2,
+        conduit: Some("tcp"),
+        neighborhood: None,
+        variables: &[],
+        time_limit: Duration::from_secs(1),
+    };
+
+    fn judge(code: i32, reason: &str, records: &[Record]) -> Result<(), String> {
+        JOB.judge(ExitStatus::from_raw(code << 8), reason, records)
+    }
+
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let records = [
+            Record::Began(JobRank(7)),
+            Record::Failed("rank 7: two\nlines, and \u{fc}".into()),
+            Record::Began(JobRank(0)),
+        ];
+        let report = make_report().unwrap();
+        records
+            .iter()
+            .for_each(|record| record.write(report.as_fd()));
+        assert_eq!(read(report).unwrap(), records);
+        // A text cannot forge a record.
+        let forged = Record::Failed("x\0began 3".into()).to_text();
+        assert_eq!(forged, "failed x began 3\0");
+    }
+
+    #[test]
+    fn a_test_passes_that_all_ranks_have_run() {
+        let [zero, one] = [0, 1].map(|rank| Record::Began(JobRank(rank)));
+        assert_eq!(judge(0, "", &[one.clone(), zero.clone()]), Ok(()));
+        let text = judge(0, "", std::slice::from_ref(&one)).unwrap_err();
+        assert!(text.starts_with("1 of 2 ranks did not run"), "{text}");
+        assert!(text.contains("--exact a::test"), "{text}");
+        // A rank that was counted twice is no other rank.
+        assert!(judge(0, "", &[one.clone(), one.clone()]).is_err());
+        let failed = |text: &str| Record::Failed(text.into());
+        let records = [zero, failed("rank 0: first"), one, failed("rank 1: second")];
+        assert_eq!(
+            judge(101, "rank 1 was ended", &records),
+            Err("the job of 2 ranks over tcp ended with code 101: rank 0: first".into())
+        );
+        // A program may make the code 0.
+        assert!(judge(0, "", &records).is_err());
+    }
+
+    #[test]
+    fn the_launcher_has_the_reason_where_no_rank_has() {
+        let over = "the job of 2 ranks over tcp";
+        assert_eq!(
+            judge(124, "ranks 0, 1 still ran", &[]),
+            Err(format!("{over} did not end in time: ranks 0, 1 still ran"))
+        );
+        assert_eq!(judge(3, "", &[]), Err(format!("{over} ended with code 3")));
+        let killed = JOB.judge(ExitStatus::from_raw(9), "", &[]);
+        assert_eq!(
+            killed,
+            Err(format!("{over} has lost its launcher, by SIGKILL"))
+        );
+    }
+
+    #[test]
+    fn a_description_of_no_report_is_not_believed() {
+        for bad in ["", "x", "3", "3 2", "3 2 5", "3 -2 5 t", "y 2 5 t"] {
+            assert!(Description::parse(bad).is_none(), "{bad}");
+        }
+        let good = Description::parse("1 2 5 t with spaces").unwrap();
+        assert_eq!((good.ranks, good.name.as_str()), (2, "t with spaces"));
+        // Standard output is something else.
+        assert!(good.report().is_none());
+    }
+}
