@@ -89,7 +89,11 @@ impl<M: Threading> World<M> {
     // Outside of `process::with`: its closure is compiled as a function of its own, which would get
     // the operands through memory.
     #[inline(always)]
-    fn apply_all<T: Atomic>(&self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<T> {
+    pub(crate) fn apply_all<T: Atomic>(
+        &self,
+        at: GlobalPtr<T>,
+        what: engine::Atomic<T>,
+    ) -> Result<T> {
         match self.mapped(at) {
             Some(place) if place.cast::<T>().is_aligned() => {
                 // SAFETY: the place has the size of a `T` in a segment that is mapped here, it is

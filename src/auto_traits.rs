@@ -9,8 +9,8 @@ use crate::raw::{Event, PreparedPayload, Raw, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{
-    Am, AmContext, AtomicOp, Blocks, Builder, Error, GlobalPtr, GlobalRef, GlobalSlice, Limits,
-    Payload, Quiet, Rank, Reduction, Rpc, Section, SharedArray, Team,
+    Aggregator, Am, AmContext, AtomicOp, Blocks, Builder, Error, GlobalPtr, GlobalRef, GlobalSlice,
+    Limits, Payload, Quiet, Rank, Reduction, Rpc, Section, SharedArray, Team,
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
@@ -20,6 +20,8 @@ use static_assertions::{assert_impl_all, assert_not_impl_any};
 assert_not_impl_any!(World<Seq>: Send, Sync);
 assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Collectives<'static, Seq>: Send, Sync);
+assert_not_impl_any!(Aggregator<'static, u64, Seq>: Send, Sync);
+assert_not_impl_any!(Aggregator<'static, u64, Par>: Send, Sync);
 assert_impl_all!(World<Par>: Send, Sync);
 assert_impl_all!(GlobalRef<'static, u64>: Send, Sync);
 assert_impl_all!(Raw<'static, Par>: Send, Sync);

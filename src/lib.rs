@@ -77,6 +77,7 @@
 //! `argonet::test`, for tests on several ranks.
 #![deny(unsafe_code)]
 
+mod aggregator;
 mod am;
 mod atomics;
 mod auto_traits;
@@ -112,6 +113,7 @@ mod token;
 mod vis;
 mod world;
 
+pub use aggregator::Aggregator;
 pub use am::{Am, AmContext};
 pub use argonet_am::{AmError, CLIENT_BASE, MAX_ARGS, MAX_MEDIUM};
 pub use argonet_base::{HandlerIndex, JobRank, Rank, SegmentOffset};

@@ -121,7 +121,8 @@ impl<'w, B> Op<'w, B> {
         })
     }
 
-    fn take(&mut self) -> Option<Result<B>> {
+    /// Its result, if it is complete.
+    pub(crate) fn take(&mut self) -> Option<Result<B>> {
         match core::mem::replace(&mut self.state, State::Taken) {
             State::Done(result) => Some(Ok(result)),
             State::Waiting(mut look) => {

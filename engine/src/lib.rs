@@ -82,7 +82,7 @@ pub use mapped_table::{
 pub use mismatch::PATIENCE as MISMATCH_PATIENCE;
 pub use named::{Name, NamedError, Verdict};
 pub use quiescence::Leaving;
-pub use ratomic::{Atomic, AtomicWord};
+pub use ratomic::{Atomic, AtomicBatch, AtomicWord};
 pub use regions::{RegionError, Regions};
 pub use team::{Choice, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};

@@ -14,8 +14,12 @@ pub mod internal {
     pub const RPC_CALL: HandlerIndex = HandlerIndex(4);
     /// The result of a remote procedure call.
     pub const RPC_RESULT: HandlerIndex = HandlerIndex(5);
+    /// Atomic operations on words that are not mapped where they begin.
+    pub const RATOMIC_BATCH: HandlerIndex = HandlerIndex(6);
     /// One round of the barrier with names.
     pub const NAMED: HandlerIndex = HandlerIndex(7);
+    /// They are done; brings the values before of those that fetch.
+    pub const RATOMIC_BATCH_DONE: HandlerIndex = HandlerIndex(8);
     /// A message of a collective operation of a team.
     pub const COLLECTIVE: HandlerIndex = HandlerIndex(9);
     /// Questions and answers of ranks about collective calls that last.

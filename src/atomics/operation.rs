@@ -85,7 +85,7 @@ impl<T: Atomic> AtomicOp<T> {
     }
 
     #[inline(always)]
-    pub(super) fn plain(self) -> engine::Atomic<T> {
+    pub(crate) fn plain(self) -> engine::Atomic<T> {
         engine::Atomic {
             operation: self.operation,
             operand1: self.operand1,
@@ -95,7 +95,7 @@ impl<T: Atomic> AtomicOp<T> {
 
     /// The same that gives the value before.
     #[inline(always)]
-    pub(super) fn fetching(self) -> engine::Atomic<T> {
+    pub(crate) fn fetching(self) -> engine::Atomic<T> {
         engine::Atomic {
             operation: self.operation.fetching(),
             ..self.plain()

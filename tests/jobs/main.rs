@@ -5,6 +5,7 @@
 //! when none of them is left.
 #![deny(unsafe_code)]
 
+mod aggregation;
 mod atomics;
 #[path = "../built/mod.rs"]
 mod built;
@@ -58,6 +59,7 @@ fn main() {
             negotiated::PROGRAMS,
             refused::PROGRAMS,
             put_get::PROGRAMS,
+            aggregation::PROGRAMS,
             atomics::PROGRAMS,
             signals::PROGRAMS,
             heap::PROGRAMS,
@@ -105,6 +107,7 @@ fn main() {
         negotiated::TESTS,
         refused::TESTS,
         put_get::TESTS,
+        aggregation::TESTS,
         atomics::TESTS,
         signals::TESTS,
         heap::TESTS,

@@ -13,10 +13,11 @@ use std::time::Instant;
 /// Test programs that start whole jobs.
 ///
 /// They run in their own stage, all other test programs in the stage `unit`.
-const JOB_TESTS: [&str; 7] = [
+const JOB_TESTS: [&str; 8] = [
     "launch",
     "jobs",
     "attribute",
+    "gups",
     "kmers",
     "heat",
     "perf",

@@ -29,6 +29,8 @@ pub(in super::super) enum Landing {
     /// The value before an atomic operation, of so many bytes, none if it is not fetched; address 0
     /// if the caller does not want it.
     Atomic { address: usize, bytes: usize },
+    /// The values before a batch of atomic operations, of 64 bits each.
+    Batch { address: usize, values: usize },
     /// Acknowledgements of a put of many fragments, whose target gets a notice.
     Noticed(Arc<KeptNotice>),
     /// Bytes of a get into many pieces.

@@ -43,6 +43,10 @@ impl<C: Conduit> Engine<C> {
             internal::BOUND_LONG_PART => (Some(MessageClass::Request), Self::serve_long_part as _),
             internal::RATOMIC => (Some(MessageClass::Request), Self::serve_atomic as _),
             internal::RATOMIC_DONE => (Some(MessageClass::Reply), Self::take_atomic as _),
+            internal::RATOMIC_BATCH => (Some(MessageClass::Request), Self::serve_atomic_batch as _),
+            internal::RATOMIC_BATCH_DONE => {
+                (Some(MessageClass::Reply), Self::take_atomic_batch as _)
+            }
             internal::SIGNAL => (Some(MessageClass::Request), Self::serve_signal as _),
             internal::VIS_PUT => (Some(MessageClass::Request), Self::serve_vis_put as _),
             internal::VIS_GET => (Some(MessageClass::Request), Self::serve_vis_get as _),

@@ -149,7 +149,7 @@ impl Refusal {
         let what = match self.what {
             internal::BOUND_GET => "get",
             internal::BOUND_LONG | internal::BOUND_LONG_PART => "long active message",
-            internal::RATOMIC => "remote atomic operation",
+            internal::RATOMIC | internal::RATOMIC_BATCH => "remote atomic operation",
             internal::SIGNAL => "signal",
             internal::VIS_PUT => "non-contiguous put",
             internal::VIS_GET => "non-contiguous get",

@@ -6,12 +6,14 @@
 //! mapped and of unmapped memory are atomic for each other, on any set of operations.
 #![allow(unsafe_code)]
 
+mod batch;
 mod messages;
 mod serve;
 mod signal;
 mod wire;
 mod word;
 
+pub use batch::AtomicBatch;
 pub use word::{Atomic, AtomicWord};
 
 use super::core::{Engine, Injection};
@@ -51,6 +53,8 @@ const NAME: &str = "an atomic operation";
 pub(super) fn register(handlers: &mut HandlerTable) -> Result<(), AmError> {
     handlers.reserve_internal(internal::RATOMIC, "argonet::ratomic")?;
     handlers.reserve_internal(internal::RATOMIC_DONE, "argonet::ratomic_done")?;
+    handlers.reserve_internal(internal::RATOMIC_BATCH, "argonet::ratomic_batch")?;
+    handlers.reserve_internal(internal::RATOMIC_BATCH_DONE, "argonet::ratomic_batch_done")?;
     handlers.reserve_internal(internal::SIGNAL, "argonet::signal")
 }
 

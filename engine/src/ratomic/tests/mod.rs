@@ -1,5 +1,6 @@
 //! Remote atomic operations over engines of one process, in segments and in bound memory.
 
+mod batch;
 mod bound;
 mod forged;
 mod model;
