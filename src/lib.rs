@@ -158,7 +158,5 @@ pub mod __private {
     pub use crate::rpc::RpcEntry;
     #[cfg(feature = "test")]
     pub use crate::testing::{Outcome, Test, run_test};
-    #[cfg(feature = "test")]
-    pub use argonet_boot::begin_process;
     pub use ctor;
 }

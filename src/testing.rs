@@ -39,20 +39,25 @@ use std::time::Duration;
 /// | `timeout = 10` | seconds after which a job fails; before its end it reports what each rank waits for | 60 |
 /// | `env("NAME" = "value", ...)` | further variables of the ranks' environment | |
 ///
-/// The values are expressions of constants: `u32`, `&str`, `u32`, `u64`, `&str`.
+/// The values are constant expressions, of the types `u32`, `&str`, `u32`, `u64` and `&str`; one
+/// with a comma of its own stands in parentheses. Over `smp` all ranks share memory, so
+/// `neighborhood` changes nothing there.
 ///
 /// `#[ignore]`, `#[should_panic]` and `#[cfg]` are written beside it as beside `#[test]`; what
 /// `should_panic(expected = "...")` names is a part of the message of the panic or error of the
-/// first rank that had one. Filters, tests that run at the same time and nextest work: to the
-/// harness it is one test. What the ranks print is captured, with the number of the rank before
-/// each line.
+/// first rank that had one, and without `expected` any failure of the job will do. Filters, tests
+/// that run at the same time and nextest work: to the harness it is one test. What the ranks print
+/// is captured, with the number of the rank before each line.
+///
+/// A rank passes when the function returns and the rank has left the job; one that exits before
+/// that fails the test, with code 0 too.
 ///
 /// A function with a `&mut World<Par>` gets a world for many threads.
 ///
 /// All ranks are on this host, whatever settings say of hosts. The ranks are started anew from the
 /// test program, and find their test by its name, as `--exact NAME` does. So the harness is that of
 /// the compiler, or one with its options; a rank that runs no test fails the job. Code that runs
-/// before `main` runs in each.
+/// before `main` runs in each. The attribute names this crate `::argonet`.
 ///
 /// # Threads
 /// The world belongs to the thread of the test, which is not the first one of its process.
@@ -116,6 +121,12 @@ impl<E: Into<Box<dyn Error>>> Outcome for Result<(), E> {
     }
 }
 
+ctor::declarative::ctor! {
+    /// In the program of a test a process may be a launcher, or a rank.
+    #[ctor(unsafe)]
+    fn begin() { argonet_boot::begin_process() }
+}
+
 /// Called by the expansion of [`test`](macro@crate::test), on the thread of the test.
 #[doc(hidden)]
 #[track_caller]
@@ -125,6 +136,14 @@ pub fn run_test<M: Threading, R: Outcome>(test: &Test, body: fn(&mut World<M>) -
     if let Some(rank) = rank_of_test() {
         run_rank(rank, name, body)
     }
+    assert!(
+        !test.ranks.is_empty() && !test.conduits.is_empty(),
+        "`ranks` and `conduit` of the test name at least one each"
+    );
+    assert!(
+        test.seconds > 0,
+        "`timeout` of the test is a second at least"
+    );
     for &conduit in test.conduits {
         for &ranks in test.ranks {
             let job = TestJob {
@@ -154,11 +173,15 @@ fn run_rank<M: Threading, R: Outcome>(
     };
     let joined = begun.and_then(|()| Builder::new().join::<M>().map_err(|e| with_causes(&e)));
     let mut world = joined.unwrap_or_else(|why| fail(rank, &why));
-    rank.joined(World::<M>::job_rank(world.rank()));
+    let number = World::<M>::job_rank(world.rank());
+    rank.joined(number);
     // The world outlives the panic, and nothing sees what the panic has left of it.
     let (code, why) = match catch_unwind(AssertUnwindSafe(|| body(&mut world).error())) {
         Ok(None) => match world.finalize() {
-            Ok(()) => exit(0),
+            Ok(()) => {
+                rank.passed(number);
+                exit(0)
+            }
             Err(error) => fail(rank, &with_causes(&error)),
         },
         Ok(Some(error)) => (FAILURE, with_causes(&*error)),

@@ -120,6 +120,67 @@ fn fails_with_a_rank_that_leaves(world: &mut World) -> Result<()> {
     world.barrier()
 }
 
+#[argonet::test]
+#[should_panic(expected = "ranks 0, 1 left the job with code 0 before the end of the test")]
+fn fails_with_ranks_that_exit_before_the_end(_: &mut World) {
+    argonet::exit(0);
+}
+
+#[argonet::test(ranks = 1)]
+#[should_panic(expected = "rank 0 left the job with code 0 before the end of the test")]
+fn fails_with_an_exit_of_the_only_rank(_: &mut World) {
+    std::process::exit(0);
+}
+
+/// A time that no clock holds is no limit.
+#[argonet::test(timeout = u64::MAX)]
+fn may_take_any_time(world: &mut World) -> Result<()> {
+    world.barrier()
+}
+
+const fn three() -> u32 {
+    3
+}
+
+const CONDUITS: [&str; 2] = ["smp", "tcp"];
+
+#[argonet::test(ranks = three(), conduit = CONDUITS[1], env("OF_THE_TEST" = CONDUITS[0]))]
+fn takes_expressions_of_constants(world: &mut World) {
+    assert_eq!(world.size(), 3);
+    assert_eq!(std::env::var("ARGONET_CONDUIT").unwrap(), "tcp");
+    assert_eq!(std::env::var("OF_THE_TEST").unwrap(), "smp");
+}
+
+macro_rules! on {
+    ($vis:vis, $name:ident, $ranks:expr, $size:pat) => {
+        #[argonet::test(ranks = $ranks)]
+        $vis fn $name(world: &mut World) {
+            assert!(matches!(world.size(), $size));
+        }
+    };
+}
+
+on!(pub, takes_values_of_a_macro, 1 + 2, 3);
+on!(, takes_lists_of_a_macro, [1, 3], 1 | 3);
+
+#[forbid(unsafe_code)]
+mod strict {
+    #[argonet::test]
+    fn works_where_unsafe_code_is_forbidden(_: &mut argonet::World) {}
+}
+
+#[argonet::test(ranks = [])]
+#[should_panic(expected = "name at least one each")]
+fn fails_without_a_number_of_ranks(_: &mut World) {}
+
+#[argonet::test(conduit = [])]
+#[should_panic(expected = "name at least one each")]
+fn fails_without_a_conduit(_: &mut World) {}
+
+#[argonet::test(timeout = 0)]
+#[should_panic(expected = "a second at least")]
+fn fails_without_any_time(_: &mut World) {}
+
 #[argonet::test(conduit = "pigeon")]
 #[should_panic(expected = "pigeon")]
 fn fails_with_an_unknown_conduit(_: &mut World) {}
@@ -162,10 +223,31 @@ fn hangs(world: &mut World) -> Result<()> {
     }
 }
 
+/// Ends by itself between the report and the end that the launcher makes.
+#[argonet::test(timeout = 1)]
+#[should_panic(expected = "the job took longer than 1 s (`timeout` of the test)")]
+fn fails_if_it_ends_too_late(world: &mut World) -> Result<()> {
+    let limit = std::time::Duration::from_millis(1200);
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < limit {
+        world.poll()?;
+    }
+    Ok(())
+}
+
 #[argonet::test(ranks = 3)]
 #[ignore = "a test below runs it"]
 fn waits_for_ever(world: &mut World) -> Result<()> {
     println!("process {}", std::process::id());
+    world.wait_until(|| false)
+}
+
+/// The launcher, which the harness does not wait for without end.
+#[argonet::test(timeout = 1)]
+#[should_panic(expected = "whose time limit is 1 s, did not end it and was killed")]
+fn fails_with_a_launcher_that_is_stopped(world: &mut World) -> Result<()> {
+    let launcher = rustix::process::getppid().unwrap();
+    rustix::process::kill_process(launcher, rustix::process::Signal::STOP).unwrap();
     world.wait_until(|| false)
 }
 
@@ -239,6 +321,32 @@ fn a_test_that_hangs_ends_with_a_report_of_its_ranks() {
             "waits for a condition of the program",
         ],
     );
+}
+
+/// Such a process would start a job as a harness, whose processes would do the same.
+#[test]
+fn a_process_of_a_job_that_is_not_described_ends() {
+    const JOB: &str = "ARGONET_TEST_JOB";
+    let own = std::process::id();
+    let run_with = |variables: &[(&str, &str)]| {
+        let mut command = this("passes_and_prints");
+        command.envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    for value in [format!("{own} "), format!("{own} 1 2 60 passes_and_prints")] {
+        let (code, text) = run_with(&[(JOB, &value)]);
+        assert_eq!(code, Some(1), "{text}");
+        has(&text, &["ARGONET_TEST_JOB", "describes no test's job"]);
+    }
+    let (code, _) = run_with(&[(JOB, "1 2 3 4 t"), ("ARGONET_BOOT", "x")]);
+    assert_eq!(code, Some(1));
+    // Of another process, or of a program that a launcher of tests started.
+    let (code, text) = run_with(&[(JOB, "1 1 2 60 passes_and_prints")]);
+    assert_eq!(code, Some(0), "{text}");
 }
 
 #[test]

@@ -310,6 +310,7 @@ impl fmt::Display for Line {
         }
         match self.process {
             Some(process) => write!(f, "; {process}"),
+            None if self.pid == 0 => Ok(()),
             None => f.write_str("; no such process"),
         }
     }

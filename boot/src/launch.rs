@@ -275,6 +275,19 @@ impl TimeLimit {
         self.next
     }
 
+    /// The code and reason of a job that has ended by itself: not its own if it ended well, but
+    /// after the limit.
+    pub(crate) fn settle(&self, ended: (u8, Option<String>)) -> (u8, Option<String>) {
+        match ended {
+            (0, _) if self.has_reported => {
+                let (seconds, name) = (self.time.as_secs_f64(), self.name);
+                let reason = format!("the job took longer than {seconds} s ({name})");
+                (TIMEOUT_CODE, Some(reason))
+            }
+            ended => ended,
+        }
+    }
+
     /// What is due now.
     pub(crate) fn act(&mut self) -> Option<Overdue> {
         self.next.filter(|next| Instant::now() >= *next)?;
@@ -408,12 +421,18 @@ impl Launched<'_> {
         self.ranks.kill_all();
         let (mut code, reason) = match self.canceled.take() {
             Some((code, reason)) => (code, Some(reason)),
-            None => settle(
-                self.control.job().exit_word(),
-                self.ranks.late_failure(),
-                &self.ranks.fates(),
-                obstacle(self.control),
-            ),
+            None => {
+                let ended = settle(
+                    self.control.job().exit_word(),
+                    self.ranks.late_failure(),
+                    &self.ranks.fates(),
+                    obstacle(self.control),
+                );
+                match &self.limit {
+                    Some(limit) => limit.settle(ended),
+                    None => ended,
+                }
+            }
         };
         self.ranks.reap();
         link.farewell();

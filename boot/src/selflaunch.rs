@@ -99,7 +99,7 @@ pub fn launch_self(
 /// error: a program in C would be killed for it, unlike one of Rust's.
 ///
 /// Ranks are started with the default again.
-fn bear_closed_pipes() {
+pub(crate) fn bear_closed_pipes() {
     Action::ignoring().install(libc::SIGPIPE);
 }
 

@@ -12,28 +12,36 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, Write as _};
+use std::io::{self, Read, Seek, Write as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
 use argonet_settings::{CONDUIT, SUPERNODE_MAXSIZE, Settings};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags, fcntl_setfl, memfd_create, open};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::stdio::dup2_stdout;
 
 use crate::attach::BOOT_VARIABLE;
+use crate::error::Missing;
 use crate::exit::signal_name;
 use crate::hosts::HostOptions;
 use crate::launch::{LaunchOptions, TIMEOUT_CODE, launch_test};
+use crate::selflaunch::bear_closed_pipes;
 use crate::sys;
 
-/// Says that a process is the launcher or a rank of a test's job: the descriptor of the report,
-/// the number of ranks, the time limit in milliseconds, and the name of the test.
+/// Says that a process is the launcher or a rank of a test's job: the process of the harness, the
+/// descriptor of the report, the number of ranks, the time limit in seconds, and the name of the
+/// test.
 const VARIABLE: &str = "ARGONET_TEST_JOB";
+
+/// What the harness gives a launcher beyond the time limit, before it kills it.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// The name of the report's file, by which a process knows its descriptor.
 const REPORT: &str = "argonet-test";
@@ -75,12 +83,50 @@ impl TestJob<'_> {
         let failed = |what: &str, error: io::Error| format!("{what} the test: {error}");
         let (mut launcher, output, report) =
             self.start().map_err(|e| failed("starting the job of", e))?;
-        let reason = print_lines(output);
+        let deadline = Instant::now().checked_add(self.time_limit.saturating_add(GRACE));
+        let (reason, has_ended) = print_lines(output, deadline);
+        if !has_ended {
+            // It does not answer; its ranks end with it.
+            let _ = launcher.kill();
+        }
         let status = launcher
             .wait()
             .map_err(|e| failed("waiting for the job of", e))?;
+        if !has_ended {
+            let limit = self.time_limit.as_secs();
+            return Err(format!(
+                "the launcher of the job, whose time limit is {limit} s, did not end it and was \
+                 killed"
+            ));
+        }
         let records = read(report).map_err(|e| failed("reading the report of", e))?;
         self.judge(status, &reason, &records)
+    }
+
+    /// Whether each rank has begun the test and come to its end.
+    fn all_passed(&self, records: &[Record]) -> Result<(), String> {
+        let missing = |record: fn(JobRank) -> Record| {
+            let ranks = (0..self.ranks).map(JobRank);
+            ranks
+                .filter(|&rank| !records.contains(&record(rank)))
+                .collect::<Vec<_>>()
+        };
+        let absent = missing(Record::Began);
+        if !absent.is_empty() {
+            let (absent, all, name) = (absent.len(), self.ranks, self.name);
+            return Err(format!(
+                "{absent} of {all} ranks did not run the test: the harness of this program finds \
+                 none by `--exact {name}`"
+            ));
+        }
+        let left = missing(Record::Passed);
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(format!(
+                "{} left the job with code 0 before the end of the test",
+                Missing(left)
+            )),
+        }
     }
 
     fn start(&self) -> io::Result<(std::process::Child, OwnedFd, OwnedFd)> {
@@ -99,8 +145,10 @@ impl TestJob<'_> {
         // Where this process is a rank itself.
         command.env_remove(BOOT_VARIABLE);
         let fd = report.as_raw_fd();
-        let (ranks, limit, name) = (self.ranks, self.time_limit.as_millis(), self.name);
-        command.env(VARIABLE, format!("{fd} {ranks} {limit} {name}"));
+        let (ranks, limit, name) = (self.ranks, self.time_limit.as_secs(), self.name);
+        let harness = std::process::id();
+        let value = format!("{harness} {fd} {ranks} {limit} {name}");
+        command.env(VARIABLE, value);
         command.stdin(Stdio::null());
         command.stdout(write.try_clone()?).stderr(write);
         let this = rustix::process::getpid();
@@ -118,23 +166,12 @@ impl TestJob<'_> {
 
     /// Whether the job was one in which all ranks ran the test, and it passed.
     fn judge(&self, status: ExitStatus, reason: &str, records: &[Record]) -> Result<(), String> {
-        let began = |rank| records.contains(&Record::Began(JobRank(rank)));
         let failure = records.iter().find_map(|record| match record {
             Record::Failed(text) => Some(text.as_str()),
-            Record::Began(_) => None,
+            Record::Began(_) | Record::Passed(_) => None,
         });
         let how = match (status.code(), failure) {
-            (Some(0), None) => {
-                let missing = (0..self.ranks).filter(|&rank| !began(rank)).count();
-                return match missing {
-                    0 => Ok(()),
-                    n => Err(format!(
-                        "{n} of {} ranks did not run the test: the harness of this program finds \
-                         none by `--exact {}`",
-                        self.ranks, self.name
-                    )),
-                };
-            }
+            (Some(0), None) => return self.all_passed(records),
             (Some(code), _) if code == i32::from(TIMEOUT_CODE) => "did not end in time".into(),
             (Some(code), _) => format!("ended with code {code}"),
             (None, _) => {
@@ -160,19 +197,49 @@ impl TestJob<'_> {
     }
 }
 
-/// Prints what the job writes, line by line; the launcher's last message.
-fn print_lines(output: OwnedFd) -> String {
-    let mut output = BufReader::new(File::from(output));
-    let (mut line, mut reason) = (Vec::new(), String::new());
-    while matches!(output.read_until(b'\n', &mut line), Ok(n) if n > 0) {
-        let text = String::from_utf8_lossy(&line);
-        if let Some(said) = text.strip_prefix(LAUNCHER) {
-            reason = said.trim_end().to_owned();
+/// Prints what the job writes, line by line, to its end or the deadline.
+///
+/// Gives the launcher's last message, and whether the end has come.
+fn print_lines(output: OwnedFd, deadline: Option<Instant>) -> (String, bool) {
+    let (mut left, mut reason) = (Vec::new(), String::new());
+    let mut bytes = [0; 1 << 12];
+    let has_ended = loop {
+        let mut fds = [PollFd::new(&output, PollFlags::IN)];
+        let time = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        let limit = time.and_then(|time| Timespec::try_from(time).ok());
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(0) => break false,
+            Err(Errno::INTR) => continue,
+            Ok(_) | Err(_) => {}
         }
-        print!("{text}");
-        line.clear();
+        let count = match rustix::io::read(&output, &mut bytes[..]) {
+            Ok(count) => count,
+            Err(Errno::INTR) => continue,
+            Err(_) => 0,
+        };
+        for piece in bytes[..count].split_inclusive(|byte| *byte == b'\n') {
+            left.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                print_line(&left, &mut reason);
+                left.clear();
+            }
+        }
+        if count == 0 {
+            break true;
+        }
+    };
+    print_line(&left, &mut reason);
+    (reason, has_ended)
+}
+
+/// Prints a line; keeps what it says if that is a message of the launcher, and begins no report.
+fn print_line(line: &[u8], reason: &mut String) {
+    let text = String::from_utf8_lossy(line);
+    let said = text.strip_prefix(LAUNCHER).map(str::trim_end);
+    if let Some(said) = said.filter(|said| !said.ends_with(':')) {
+        said.clone_into(reason);
     }
-    reason
+    print!("{text}");
 }
 
 /// What a rank writes to the report.
@@ -180,14 +247,18 @@ fn print_lines(output: OwnedFd) -> String {
 enum Record {
     /// It has begun the test.
     Began(JobRank),
+    /// It has come to the end of the test.
+    Passed(JobRank),
     /// It aborts the job, or cannot join it.
     Failed(String),
 }
 
 impl Record {
     fn parse(text: &str) -> Option<Self> {
+        let rank_of = |text: &str| text.parse().ok().map(JobRank);
         match text.split_once(' ')? {
-            ("began", rank) => rank.parse().ok().map(|rank| Self::Began(JobRank(rank))),
+            ("began", rank) => rank_of(rank).map(Self::Began),
+            ("passed", rank) => rank_of(rank).map(Self::Passed),
             ("failed", text) => Some(Self::Failed(text.to_owned())),
             _ => None,
         }
@@ -196,6 +267,7 @@ impl Record {
     fn to_text(&self) -> String {
         match self {
             Self::Began(rank) => format!("began {rank}{END}"),
+            Self::Passed(rank) => format!("passed {rank}{END}"),
             Self::Failed(text) => format!("failed {}{END}", text.replace(END, " ")),
         }
     }
@@ -227,6 +299,7 @@ fn read(report: OwnedFd) -> io::Result<Vec<Record>> {
 
 /// What [`VARIABLE`] says.
 struct Description {
+    harness: i32,
     report: RawFd,
     ranks: u32,
     time_limit: Duration,
@@ -235,12 +308,13 @@ struct Description {
 
 impl Description {
     fn parse(text: &str) -> Option<Self> {
-        let mut pieces = text.splitn(4, ' ');
+        let mut pieces = text.splitn(5, ' ');
         let mut next = || pieces.next();
         Some(Self {
+            harness: next()?.parse().ok()?,
             report: next()?.parse().ok()?,
             ranks: next()?.parse().ok()?,
-            time_limit: Duration::from_millis(next()?.parse().ok()?),
+            time_limit: Duration::from_secs(next()?.parse().ok()?),
             name: next()?.to_owned(),
         })
     }
@@ -277,23 +351,41 @@ pub fn begin_process() {
     let is_rank = std::env::var_os(BOOT_VARIABLE).is_some();
     let description = value.to_str().and_then(Description::parse);
     let found = description.and_then(|description| Some((description.report()?, description)));
-    let Some((report, description)) = found else {
-        // It was inherited from a rank, or is anyone's.
+    let parent = getppid().map_or(0, |pid| pid.as_raw_pid());
+    let Some((report, description)) = found.filter(|(_, d)| is_rank || d.harness == parent) else {
+        // Such a process would become a harness, and start a job whose ranks do the same.
+        let value = value.to_string_lossy();
+        if is_rank || value.starts_with(&format!("{parent} ")) {
+            refuse(&format!(
+                "{VARIABLE} is \"{value}\", which describes no test's job"
+            ));
+        }
+        // It was inherited from a launcher by a program of another kind, or is anyone's.
         sys::remove_variable(VARIABLE);
         return;
     };
-    if is_rank {
-        sys::remove_variable(VARIABLE);
-        match hide_output(report, description.name) {
-            Ok(rank) => _ = THIS.set(rank),
-            Err(error) => sys::say(&format!("argonet: preparing a rank of a test: {error}")),
-        }
-        return;
+    if !is_rank {
+        std::process::exit(launcher(&description).into())
     }
-    std::process::exit(launcher(&description).into())
+    sys::remove_variable(VARIABLE);
+    match hide_output(report, description.name) {
+        Ok(rank) => _ = THIS.set(rank),
+        Err(error) => {
+            let why = format!("preparing a rank of a test: {error}");
+            Record::Failed(why.clone()).write(report);
+            refuse(&why);
+        }
+    }
+}
+
+/// Ends a process of a test's job that cannot be what it is to be.
+fn refuse(why: &str) -> ! {
+    sys::say(&format!("argonet: {why}"));
+    std::process::exit(1)
 }
 
 fn launcher(description: &Description) -> u8 {
+    bear_closed_pipes();
     let started = Settings::from_environment().map_err(|error| error.to_string());
     let code = started.and_then(|settings| {
         settings.keep_quiet();
@@ -358,6 +450,11 @@ impl RankOfTest {
         Record::Began(rank).write(self.report.as_fd());
     }
 
+    /// The test has come to its end as `rank`, which has left its job.
+    pub fn passed(&self, rank: JobRank) {
+        Record::Passed(rank).write(self.report.as_fd());
+    }
+
     /// The test could not join its job, or its rank aborts it.
     pub fn failed(&self, why: &str) {
         Record::Failed(why.to_owned()).write(self.report.as_fd());
@@ -387,7 +484,7 @@ mod tests {
         let records = [
             Record::Began(JobRank(7)),
             Record::Failed("rank 7: two\nlines, and \u{fc}".into()),
-            Record::Began(JobRank(0)),
+            Record::Passed(JobRank(0)),
         ];
         let report = make_report().unwrap();
         records
@@ -402,7 +499,14 @@ mod tests {
     #[test]
     fn a_test_passes_that_all_ranks_have_run() {
         let [zero, one] = [0, 1].map(|rank| Record::Began(JobRank(rank)));
-        assert_eq!(judge(0, "", &[one.clone(), zero.clone()]), Ok(()));
+        let [end, other_end] = [0, 1].map(|rank| Record::Passed(JobRank(rank)));
+        let all = [one.clone(), zero.clone(), other_end, end];
+        assert_eq!(judge(0, "", &all), Ok(()));
+        let text = judge(0, "", &all[..3]).unwrap_err();
+        assert!(
+            text.starts_with("rank 0 left the job with code 0"),
+            "{text}"
+        );
         let text = judge(0, "", std::slice::from_ref(&one)).unwrap_err();
         assert!(text.starts_with("1 of 2 ranks did not run"), "{text}");
         assert!(text.contains("--exact a::test"), "{text}");
@@ -435,11 +539,21 @@ mod tests {
 
     #[test]
     fn a_description_of_no_report_is_not_believed() {
-        for bad in ["", "x", "3", "3 2", "3 2 5", "3 -2 5 t", "y 2 5 t"] {
+        for bad in [
+            "",
+            "x",
+            "9",
+            "9 3 2",
+            "9 3 2 5",
+            "9 3 -2 5 t",
+            "9 y 2 5 t",
+            "9 3 2 5.5 t",
+        ] {
             assert!(Description::parse(bad).is_none(), "{bad}");
         }
-        let good = Description::parse("1 2 5 t with spaces").unwrap();
-        assert_eq!((good.ranks, good.name.as_str()), (2, "t with spaces"));
+        let good = Description::parse("9 1 2 5 t with spaces").unwrap();
+        assert_eq!((good.harness, good.ranks), (9, 2));
+        assert_eq!(good.name, "t with spaces");
         // Standard output is something else.
         assert!(good.report().is_none());
     }

@@ -24,6 +24,10 @@ impl Function {
                 matches!(token, TokenTree::Group(g) if g.delimiter() == Delimiter::Parenthesis)
             });
         }
+        // A visibility of a macro, which may be empty.
+        tokens.next_if(
+            |token| matches!(token, TokenTree::Group(g) if g.delimiter() == Delimiter::None),
+        );
         let Some(keyword) = tokens.next() else {
             return Err(not_one(Span::call_site()));
         };

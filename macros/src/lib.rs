@@ -63,20 +63,17 @@ const TEMPLATE: &str = r#"
     ATTRIBUTES
     fn NAME() {
         FUNCTION
-        const _: () = {
-            ::argonet::__private::ctor::declarative::ctor! {
-                #[ctor(unsafe)]
-                fn begin() { ::argonet::__private::begin_process() }
-            }
-        };
         ::argonet::__private::run_test(
-            &::argonet::__private::Test {
-                name: ::core::concat!(::core::module_path!(), "::", ::core::stringify!(NAME)),
-                ranks: &[RANKS],
-                conduits: &[CONDUITS],
-                neighborhood: NEIGHBORHOOD,
-                seconds: SECONDS,
-                variables: &[VARIABLES],
+            {
+                const __ARGONET_TEST: ::argonet::__private::Test = ::argonet::__private::Test {
+                    name: ::core::concat!(::core::module_path!(), "::", ::core::stringify!(NAME)),
+                    ranks: &[RANKS],
+                    conduits: &[CONDUITS],
+                    neighborhood: NEIGHBORHOOD,
+                    seconds: SECONDS,
+                    variables: &[VARIABLES],
+                };
+                &__ARGONET_TEST
             },
             NAME,
         )

@@ -81,9 +81,12 @@ fn value(name: &Ident, rest: TokenStream) -> Result<TokenStream, Mistake> {
 fn list(value: TokenStream) -> TokenStream {
     let mut tokens = value.clone().into_iter();
     match (tokens.next(), tokens.next()) {
-        (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::Bracket => {
-            group.stream()
-        }
+        (Some(TokenTree::Group(group)), None) => match group.delimiter() {
+            Delimiter::Bracket => group.stream(),
+            // A value of a macro.
+            Delimiter::None => list(group.stream()),
+            _ => value,
+        },
         _ => value,
     }
 }

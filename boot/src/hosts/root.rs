@@ -464,13 +464,19 @@ impl<'a> Root<'a> {
     /// All ranks have ended, or their hosts are lost: settles the code and its reason.
     fn finish(mut self) -> (u8, Option<String>) {
         // The job has ended in time, even if remaining commands of agents take long.
-        self.limit = None;
+        let limit = self.limit.take();
         while !self.children.all_ended() {
             self.step();
         }
         let (mut code, reason) = match self.canceled.take() {
             Some((code, reason)) => (code, Some(reason)),
-            None => settle(self.word, self.late_failure, &self.fates, self.obstacle),
+            None => {
+                let ended = settle(self.word, self.late_failure, &self.fates, self.obstacle);
+                match limit {
+                    Some(limit) => limit.settle(ended),
+                    None => ended,
+                }
+            }
         };
         // An interrupt must end a launcher whose output is not taken.
         if let Some(signals) = self.signals {

@@ -219,6 +219,9 @@ fn timeout() {
         .code(124);
     outcome.says_too(&["argonet run: all ranks:\n  rank 0 (pid "]);
     outcome.says(&["argonet run: the job did not end within 0.5 s (--timeout); ranks 0, 1, 2 still ran and were ended"]);
+    // One that ends by itself, though too late.
+    let late = Job::launcher("1", &["timeout=0.3"], &["sleep", "0.5"]);
+    late.run().code(124).says(&["0.3 s (--timeout)"]);
     Job::launched(2, &["timeout=50"], &["hello"])
         .run()
         .code(0)

@@ -255,6 +255,11 @@ fn timeout() {
     job.run()
         .code(124)
         .says(&["ranks 0, 1, 2, 3 still ran and were ended"]);
+    // One that ends by itself, though too late.
+    let options = ["conduit=none", "hosts=a:2,b:2", "timeout=0.8"];
+    let late = clean(Job::launcher("4", &options, &["sleep", "0.9"]));
+    let late = late.env(TEMPLATE.0, TEMPLATE.1);
+    late.run().code(124).says(&["0.8 s (--timeout)"]);
 }
 
 fn signals() {
