@@ -1,12 +1,13 @@
-//! Random updates of a table over all ranks, as RandomAccess of HPC Challenge has them.
+//! Random updates of a table over all ranks, in the manner of RandomAccess of HPC Challenge.
 //!
 //! ```sh
-//! argonet run -n 2 target/release/examples/gups 24            # 2^24 words, operations gathered
+//! argonet run -n 2 target/release/examples/gups 24            # 2^24 words, by an aggregator
 //! argonet run -n 2 target/release/examples/gups 24 single     # one by one
 //! ```
 //!
-//! Each rank applies exclusive ors of random numbers to words that the numbers choose. The same
-//! once more gives the table as it was, which is checked. It prints millions of updates a second.
+//! Each rank applies exclusive ors of random numbers to words that the numbers choose, one for each
+//! of its own words. The same once more gives the table as it was, which is checked. It prints
+//! millions of updates a second.
 
 use argonet::{AtomicOp, GlobalPtr, Rank, Result, SharedArray, World};
 use std::time::Instant;
@@ -29,7 +30,7 @@ fn run(world: &mut World) -> Result<()> {
     let mut args = std::env::args().skip(1);
     let bits: u32 = args.next().and_then(|n| n.parse().ok()).unwrap_or(20);
     let single = args.next().is_some_and(|how| how == "single");
-    let table = SharedArray::<u64>::alloc(world, (1 << bits) / world.size() as usize)?;
+    let table = SharedArray::<u64>::alloc(world, ((1 << bits) / world.size() as usize).max(1))?;
     for word in 0..table.len() {
         table.write(world, word, word as u64);
     }

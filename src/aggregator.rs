@@ -1,4 +1,4 @@
-//! Small operations on words of many ranks, gathered into messages.
+//! Small operations on words of many ranks, held back and sent many at a time.
 #![allow(unsafe_code)]
 
 use crate::atomics::{Atomic, AtomicOp};
@@ -8,33 +8,39 @@ use crate::op::Op;
 use crate::process;
 use crate::world::{Seq, Threading, World};
 use argonet_am::AmError;
-use argonet_base::cpu;
+use argonet_base::{JobRank, cpu};
 use argonet_engine::{self as engine, AtomicBatch, Injection};
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Batches under way, at most; then the oldest is waited for.
+/// Batches under way, at most.
 const MOST_UNDER_WAY: usize = 64;
 
 /// Operations on mapped memory that wait for their cache lines: more than a processor of today can
 /// wait for at once.
-const NEAR: usize = 32;
+const RING: usize = 32;
 
-/// Operations between looks at the clock.
+/// Calls between looks at the clock.
 const CLOCK_EVERY: u32 = 64;
 
-/// Gathers puts, gets and atomic operations on single words, and sends them many at a time.
+/// The place of a value that was not asked for.
+const NOWHERE: usize = usize::MAX;
+
+/// Holds atomic operations on single words back, and sends them many at a time.
 ///
-/// Made by [`World::aggregator`]. For random access to tables that are spread over all ranks: over
-/// a network some 250 operations share a message, whose answer completes them. On memory that is
-/// mapped here this processor does them, and has asked for the cache line of each some 30
+/// Made by [`World::aggregator`]. It is for random access to tables that are spread over all ranks,
+/// as in hash tables and graphs, with tens of operations or more for each rank between two flushes.
+/// Over a network a message has 170 to 512 operations on one rank, and its answer completes them.
+/// Words that are mapped here are changed by this processor; it asks for the cache line of each 32
 /// operations before, so that misses of the cache overlap.
 ///
-/// Operations are complete, and values are there, after [`flush`](Self::flush). Until then those on
-/// one rank take place in the order of the calls, and nothing orders those on different ranks, or
-/// others beside them. Each is atomic with respect to all atomic operations. Handlers run in the
-/// calls that send.
+/// Operations are complete, and values are known, after [`flush`](Self::flush). Before that an
+/// operation may not have begun, and may have taken effect. Those on one rank take effect in the
+/// order of the calls; nothing orders those on different ranks, or calls of the world beside them.
+/// Each is atomic with respect to all atomic operations. All words have one type, so words of two
+/// types need two aggregators. Over a network the targets have to poll, and a word outside of a
+/// segment that only its owner knows ends the job.
 ///
 /// ```
 /// use argonet::{AtomicOp, SharedArray, World};
@@ -48,103 +54,48 @@ const CLOCK_EVERY: u32 = 64;
 ///     let at = counts.ptr(rank, (number % 4) as usize);
 ///     aggregator.atomic(at, AtomicOp::add(1)).unwrap();
 /// }
-/// for i in 0..4 {
-///     aggregator.get(counts.ptr(world.rank(), i)).unwrap();
-/// }
+/// let last = aggregator.load(counts.ptr(world.rank(), 3)).unwrap();
 /// let values = aggregator.flush().unwrap();
-/// assert_eq!(values.len(), 4);
+/// assert!(values[last] > 0);
 /// ```
 ///
 /// Do not free an array before its operations are complete: late ones would change memory that is
 /// used for something else by then.
 ///
+/// Its memory: 8 KiB for each rank with operations, and as much for each of up to 64 batches under
+/// way; besides the values of all operations since the last flush.
+///
+/// # Errors
+/// A call fails for its own operation alone, which is not held then. An error of sending, or of a
+/// batch under way, is that of the next flush; a batch that cannot be sent is lost.
+///
 /// # Drop
-/// Sends what is gathered and waits, without a result; an error ends the job, but for the loss of a
-/// peer. While its thread panics what is gathered is lost.
-#[must_use = "operations are complete only after `flush`"]
+/// As a flush whose values are discarded. An error ends the job, but for the loss of a peer. While
+/// the thread panics nothing more is sent; batches under way are still waited for.
+#[must_use = "operations are complete after `flush`"]
 pub struct Aggregator<'w, T: Atomic, M: Threading = Seq> {
     world: &'w World<M>,
-    near: Near<T>,
-    /// By rank; made when there is an operation for it.
-    gathered: Vec<Option<Box<Gathered<T>>>>,
+    mapped: MappedRing<T>,
+    /// By rank; made with the first operation for it.
+    held: Vec<Option<Box<Held<T>>>>,
+    /// The ranks with operations that are held, by the times of the oldest ones; also some whose
+    /// operations have been sent since.
+    by_age: VecDeque<(Instant, usize)>,
     under_way: VecDeque<UnderWay<'w>>,
-    /// Of all operations that fetch, in their order; those that are not known yet are zero.
+    /// Of batches that are complete, for those to come.
+    spare: Vec<Buffers>,
+    /// Of all operations that have one, in the order of the calls; those that are not known yet are
+    /// zero.
     values: Vec<T>,
-    /// Of batches under way since the last flush.
+    /// The first failure since the last flush.
     outcome: Result<()>,
     max_age: Option<Duration>,
-    /// Operations until the next look at the clock.
+    /// Calls until the next look at the clock.
     until_clock: u32,
 }
 
-/// Operations on memory that is mapped here, the last ones, in a ring.
-///
-/// The processor brings the cache line of each while those before it are done.
-struct Near<T> {
-    ring: [Option<NearOperation<T>>; NEAR],
-    /// Where the next one goes, which is where the oldest is if the ring is full.
-    next: usize,
-}
-
-#[derive(Clone, Copy)]
-struct NearOperation<T> {
-    place: NonNull<T>,
-    what: engine::Atomic<T>,
-    /// Values before it, and its own.
-    known: usize,
-}
-
-impl<T: Atomic> Near<T> {
-    fn new() -> Self {
-        Self {
-            ring: [None; NEAR],
-            next: 0,
-        }
-    }
-
-    /// Adds an operation and does the oldest if the ring is full.
-    ///
-    /// # Safety
-    /// Until it is done, by another call of this or by `finish`, or forgotten, the place may be
-    /// changed as [`AtomicWord::apply`](engine::AtomicWord::apply) demands.
-    #[inline(always)]
-    unsafe fn add(&mut self, place: NonNull<T>, what: engine::Atomic<T>, values: &mut [T]) {
-        cpu::prefetch(place.as_ptr().cast());
-        let new = NearOperation {
-            place,
-            what,
-            known: values.len(),
-        };
-        if let Some(oldest) = self.ring[self.next].replace(new) {
-            oldest.apply(values);
-        }
-        self.next = (self.next + 1) % NEAR;
-    }
-
-    /// Does all of them, the oldest first.
-    fn finish(&mut self, values: &mut [T]) {
-        for _ in 0..NEAR {
-            if let Some(operation) = self.ring[self.next].take() {
-                operation.apply(values);
-            }
-            self.next = (self.next + 1) % NEAR;
-        }
-    }
-}
-
-impl<T: Atomic> NearOperation<T> {
-    #[inline(always)]
-    fn apply(self, values: &mut [T]) {
-        // SAFETY: the promise of who added it.
-        let before = unsafe { T::apply(self.place.as_ptr(), self.what) };
-        if self.what.operation.is_fetching() {
-            values[self.known - 1] = before;
-        }
-    }
-}
-
-/// Operations for one rank that are not sent yet.
-struct Gathered<T> {
+/// Operations on one rank that have not been sent.
+struct Held<T> {
     batch: AtomicBatch<T>,
     /// The place of each value in [`Aggregator::values`].
     places: Vec<usize>,
@@ -152,24 +103,31 @@ struct Gathered<T> {
     since: Instant,
 }
 
-/// A batch that is sent.
+/// A batch that has been sent.
 struct UnderWay<'w> {
     op: Op<'w, Vec<u64>>,
+    places: Vec<usize>,
+}
+
+/// Room for the values of a batch and their places.
+#[derive(Default)]
+struct Buffers {
+    values: Vec<u64>,
     places: Vec<usize>,
 }
 
 impl<M: Threading> World<M> {
     /// Makes an [`Aggregator`] without operations, for words of type `T`.
     ///
-    /// A thread may have several; of each rank that it uses one takes 4 KiB.
-    ///
     /// See the example of [`Aggregator`].
     pub fn aggregator<T: Atomic>(&self) -> Aggregator<'_, T, M> {
         Aggregator {
             world: self,
-            near: Near::new(),
-            gathered: Vec::new(),
+            mapped: MappedRing::new(),
+            held: Vec::new(),
+            by_age: VecDeque::new(),
             under_way: VecDeque::new(),
+            spare: Vec::new(),
             values: Vec::new(),
             outcome: Ok(()),
             max_age: None,
@@ -178,10 +136,10 @@ impl<M: Threading> World<M> {
     }
 }
 
-impl<'w, T: Atomic, M: Threading> Aggregator<'w, T, M> {
-    /// Has calls send what was gathered longer ago than this.
+impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
+    /// Makes calls send operations that have been held for longer than this.
     ///
-    /// Calls look at the clock once in a while: where none come, nothing is sent. By default a
+    /// Each 64th call looks at the clock; where there are no calls nothing is sent. By default a
     /// batch is sent when it is full.
     ///
     /// ```
@@ -196,257 +154,396 @@ impl<'w, T: Atomic, M: Threading> Aggregator<'w, T, M> {
         self
     }
 
-    /// Gathers an operation without the value before.
+    /// Takes an operation without the value before.
     ///
-    /// Waits, polling, where a batch is full and its target has no room for it.
+    /// Where this fills a batch it waits, polling, until the target has room for it, and while 64
+    /// batches are under way.
     ///
-    /// See the example of [`Aggregator`].
+    /// ```
+    /// # use argonet::{AtomicOp, SharedArray, World};
+    /// # let world = World::init().unwrap();
+    /// let v = SharedArray::<i64>::alloc(&world, 1).unwrap();
+    /// let mut aggregator = world.aggregator();
+    /// aggregator.atomic(v.ptr(world.rank(), 0), AtomicOp::sub(3)).unwrap();
+    /// aggregator.flush().unwrap();
+    /// assert_eq!(v.read(&world, 0), -3);
+    /// ```
     ///
     /// # Errors
-    /// As [`World::atomic`]; the operation is not gathered then. Those that were stay.
+    /// A pointer outside the segment or not aligned, a rank that does not exist or is lost
+    /// ([`AmError::PeerLost`](crate::AmError::PeerLost)), or a call from inside a handler.
     #[inline]
     pub fn atomic(&mut self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<()> {
-        self.gather(at, op.plain())
+        self.take(at, op.plain(), NOWHERE)
     }
 
-    /// Gathers an operation whose value before is among the values of the next
-    /// [`flush`](Self::flush).
+    /// Takes an operation with the value before; returns its index among the values of the next
+    /// [`flush`](Self::flush), which are in the order of the calls.
     ///
     /// Waits as [`atomic`](Self::atomic) does.
     ///
     /// ```
     /// # use argonet::{AtomicOp, SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let tickets = SharedArray::<u32>::alloc(&world, 1).unwrap();
+    /// let v = SharedArray::<u32>::alloc(&world, 1).unwrap();
+    /// let word = v.ptr(world.rank(), 0);
     /// let mut aggregator = world.aggregator();
-    /// for _ in 0..3 {
-    ///     aggregator.fetch(tickets.ptr(world.rank(), 0), AtomicOp::inc()).unwrap();
+    /// for number in 7..10 {
+    ///     // The first one gets the word.
+    ///     aggregator.fetch(word, AtomicOp::compare_exchange(0, number)).unwrap();
     /// }
-    /// assert_eq!(aggregator.flush().unwrap(), [0, 1, 2]);
+    /// assert_eq!(aggregator.flush().unwrap(), [0, 7, 7]);
     /// ```
     ///
     /// # Errors
     /// As [`atomic`](Self::atomic).
     #[inline]
-    pub fn fetch(&mut self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<()> {
-        // Reserved before, as the batch names its place.
+    pub fn fetch(&mut self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<usize> {
+        // Before the operation, as that may be done at once.
         let place = self.values.len();
         self.values.push(T::of_bits(0));
-        let gathered = self.gather(at, op.fetching());
-        if gathered.is_err() {
-            self.values.truncate(place);
+        match self.take(at, op.fetching(), place) {
+            Ok(()) => Ok(place),
+            Err(error) => {
+                self.values.truncate(place);
+                Err(error)
+            }
         }
-        gathered
     }
 
-    /// Gathers an atomic store.
+    /// Takes an atomic store, as [`World::atomic_store`].
+    ///
+    /// Waits as [`atomic`](Self::atomic) does.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let v = SharedArray::<f64>::alloc(&world, 2).unwrap();
     /// let mut aggregator = world.aggregator();
-    /// aggregator.put(v.ptr(world.rank(), 1), 1.5).unwrap();
-    /// aggregator.get(v.ptr(world.rank(), 1)).unwrap();
+    /// aggregator.store(v.ptr(world.rank(), 1), 1.5).unwrap();
+    /// aggregator.load(v.ptr(world.rank(), 1)).unwrap();
     /// assert_eq!(aggregator.flush().unwrap(), [1.5]);
     /// ```
     ///
     /// # Errors
     /// As [`atomic`](Self::atomic).
     #[inline]
-    pub fn put(&mut self, at: GlobalPtr<T>, value: T) -> Result<()> {
+    pub fn store(&mut self, at: GlobalPtr<T>, value: T) -> Result<()> {
         self.atomic(at, AtomicOp::set(value))
     }
 
-    /// Gathers an atomic load; the value is among those of the next [`flush`](Self::flush).
+    /// Takes an atomic load, as [`World::atomic_load`]; returns the index of its value as
+    /// [`fetch`](Self::fetch) does.
     ///
-    /// See the example of [`put`](Self::put).
+    /// Waits as [`atomic`](Self::atomic) does.
+    ///
+    /// See the example of [`store`](Self::store).
     ///
     /// # Errors
     /// As [`atomic`](Self::atomic).
     #[inline]
-    pub fn get(&mut self, at: GlobalPtr<T>) -> Result<()> {
+    pub fn load(&mut self, at: GlobalPtr<T>) -> Result<usize> {
         self.fetch(at, AtomicOp::get())
     }
 
-    /// Sends what is gathered, without waiting for it to be done.
+    /// Sends all operations that are held, and does not wait until they are done.
     ///
-    /// Waits, polling, where a target has no room.
+    /// Waits as [`atomic`](Self::atomic) does. An error is that of the next flush.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let v = SharedArray::<u64>::alloc(&world, 1).unwrap();
     /// let mut aggregator = world.aggregator();
-    /// aggregator.put(v.ptr(world.rank_offset(1), 0), 7).unwrap();
-    /// aggregator.send().unwrap();
+    /// aggregator.store(v.ptr(world.rank_offset(1), 0), 7).unwrap();
+    /// aggregator.send();
     /// // Here the rank does something else.
     /// aggregator.flush().unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Of sending, such as [`AmError::PeerLost`](crate::AmError::PeerLost) and a call from inside a
-    /// handler; the operations of that rank stay gathered, but for a lost one.
-    pub fn send(&mut self) -> Result<()> {
-        self.send_older(Duration::ZERO)
+    pub fn send(&mut self) {
+        self.send_older(Duration::ZERO);
     }
 
-    /// Sends what is gathered, waits for all operations, and returns the values of those that
-    /// fetch, in the order of their calls since the last flush.
+    /// Sends all operations that are held, waits until all are done, and returns the values of
+    /// those with one since the last flush, in the order of the calls.
     ///
     /// Waits, polling.
     ///
     /// See the example of [`Aggregator`].
     ///
     /// # Errors
-    /// As [`send`](Self::send), and [`AmError::PeerLost`](crate::AmError::PeerLost) for operations
-    /// under way with a lost rank: whether these have taken effect is not known. All others that
-    /// were sent are complete then; those that could not be sent, and all values, are lost.
+    /// The first of those since the last flush, [`AmError::PeerLost`](crate::AmError::PeerLost)
+    /// among them: whether operations of its batch have taken effect is not known. All other
+    /// batches are complete, and all values are lost. In a handler
+    /// [`AmError::Restricted`](crate::AmError::Restricted), and nothing changes.
     pub fn flush(&mut self) -> Result<Vec<T>> {
-        let sent = self.send();
+        self.permit()?;
+        self.send();
         while let Some(batch) = self.under_way.pop_front() {
             self.finish(batch, None);
         }
-        for gathered in self.gathered.iter_mut().flatten() {
-            gathered.clear();
-        }
         let values = core::mem::take(&mut self.values);
-        let outcome = core::mem::replace(&mut self.outcome, Ok(()));
-        sent.and(outcome).map(|()| values)
+        core::mem::replace(&mut self.outcome, Ok(())).map(|()| values)
     }
 
-    /// Gathers an operation; one that fetches has the last of the values.
+    fn permit(&self) -> Result<()> {
+        let rank = World::<M>::job_rank(self.world.rank());
+        Ok(process::with(|ctx| ctx.permit("an aggregator", rank))?)
+    }
+
+    /// Takes an operation whose value belongs at that place, if it has one.
     #[inline(always)]
-    fn gather(&mut self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<()> {
+    fn take(&mut self, at: GlobalPtr<T>, what: engine::Atomic<T>, place: usize) -> Result<()> {
+        self.until_clock -= 1;
+        if self.until_clock == 0 {
+            self.look_at_clock();
+        }
         match self.world.mapped(at) {
-            Some(place) if place.cast::<T>().is_aligned() => {
-                let place = place.cast();
-                // SAFETY: the place has the size of a `T` in a segment that is mapped here, as long
+            Some(word) if word.cast::<T>().is_aligned() => {
+                let word = word.cast();
+                // SAFETY: the word has the size of a `T` in a segment that is mapped here, as long
                 // as the world is there, and it is aligned; segments are only accessed through the
                 // bulk routine and atomics.
-                unsafe { self.near.add(place, what, &mut self.values) };
+                unsafe {
+                    self.mapped
+                        .add(MappedOperation { word, what, place }, &mut self.values)
+                };
                 Ok(())
             }
-            _ => self.gather_unmapped(at, what),
+            _ => self.take_unmapped(at, what, place),
         }
     }
 
     #[inline(never)]
-    fn gather_unmapped(&mut self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<()> {
+    fn take_unmapped(
+        &mut self,
+        at: GlobalPtr<T>,
+        what: engine::Atomic<T>,
+        place: usize,
+    ) -> Result<()> {
+        self.permit()?;
         let rank = World::<M>::job_rank(at.rank());
         let engine = self.world.engine();
         if !engine.is_for_batch::<T>(rank, at.offset())? {
-            // The segment has grown.
-            self.near.finish(&mut self.values);
+            // The segment has grown, or calls are traced.
+            self.mapped.finish(&mut self.values);
             let before = self.world.apply_all(at, what)?;
-            if let Some(value) = self
-                .values
-                .last_mut()
-                .filter(|_| what.operation.is_fetching())
-            {
-                *value = before;
-            }
+            put_value(&mut self.values, place, what, before);
             return Ok(());
         }
-        if let Some(age) = self.max_age {
-            self.until_clock -= 1;
-            if self.until_clock == 0 {
-                self.until_clock = CLOCK_EVERY;
-                self.send_older(age)?;
+        let rank = rank.index();
+        if self.held.len() <= rank {
+            self.held.resize_with(rank + 1, || None);
+        }
+        let new = || Box::new(Held::new(engine.atomic_batch()));
+        let held = self.held[rank].get_or_insert_with(new);
+        if !held.batch.is_empty() {
+            if held.add(at, what, place) {
+                return Ok(());
             }
+            self.send_to(rank);
         }
-        if self.gathered.len() <= rank.index() {
-            self.gathered.resize_with(rank.index() + 1, || None);
+        while self
+            .by_age
+            .front()
+            .is_some_and(|oldest| !self.is_held(*oldest))
+        {
+            self.by_age.pop_front();
         }
-        let known = self.values.len();
-        let new = || Box::new(Gathered::new(engine.atomic_batch()));
-        let gathered = self.gathered[rank.index()].get_or_insert_with(new);
-        if !gathered.add(at, what, known) {
-            self.send_to(rank.index())?;
-            let emptied = self.gathered[rank.index()].as_mut();
-            let added = emptied.is_some_and(|gathered| gathered.add(at, what, known));
+        if let Some(held) = &mut self.held[rank] {
+            held.since = Instant::now();
+            self.by_age.push_back((held.since, rank));
+            let added = held.add(at, what, place);
             assert!(added, "a batch without operations has room for one");
         }
         Ok(())
     }
 
-    fn send_older(&mut self, age: Duration) -> Result<()> {
-        self.near.finish(&mut self.values);
-        let now = Instant::now();
-        let mut outcome = Ok(());
-        for rank in 0..self.gathered.len() {
-            let is_due = |gathered: &Gathered<T>| {
-                !gathered.batch.is_empty() && now.saturating_duration_since(gathered.since) >= age
-            };
-            if self.gathered[rank].as_deref().is_some_and(is_due) {
-                outcome = outcome.and(self.send_to(rank));
-            }
+    /// Whether operations of that time are still held.
+    fn is_held(&self, (since, rank): (Instant, usize)) -> bool {
+        let held = self.held[rank].as_deref();
+        held.is_some_and(|held| !held.batch.is_empty() && held.since == since)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_at_clock(&mut self) {
+        self.until_clock = CLOCK_EVERY;
+        if let Some(age) = self.max_age {
+            self.send_older(age);
         }
-        outcome
     }
 
-    /// Sends what is gathered for a rank.
-    fn send_to(&mut self, rank: usize) -> Result<()> {
-        self.finish_what_is_done();
-        let Some(gathered) = &mut self.gathered[rank] else {
-            return Ok(());
-        };
-        let batch = &gathered.batch;
-        let mut values = vec![0; batch.values()];
-        let to = argonet_base::JobRank(rank as u32);
-        let world = self.world;
-        // SAFETY: the values are on the heap until the operation is complete: it owns them.
-        let started = process::with(|ctx| unsafe {
-            let (at, how) = (values.as_mut_ptr(), Injection::Blocking);
-            world.engine().atomic_batch_start(ctx, to, batch, at, how)
-        });
-        let event = match started {
-            Ok(event) => event,
-            Err(error) => {
-                if crate::op::has_ended(&error) {
-                    gathered.clear();
-                }
-                return Err(error.into());
-            }
-        };
-        let places = core::mem::take(&mut gathered.places);
-        gathered.clear();
-        let op = Op::of_event(world, event, values, |values| values);
-        self.under_way.push_back(UnderWay { op, places });
-        Ok(())
-    }
-
-    /// Finishes the oldest batches as far as they are done; waits for one if there are too many.
-    fn finish_what_is_done(&mut self) {
-        while let Some(oldest) = self.under_way.front_mut() {
-            let result = oldest.op.take();
-            if result.is_none() && self.under_way.len() < MOST_UNDER_WAY {
+    fn send_older(&mut self, age: Duration) {
+        self.mapped.finish(&mut self.values);
+        let now = Instant::now();
+        while let Some(&(since, rank)) = self.by_age.front() {
+            if now.saturating_duration_since(since) < age {
                 break;
             }
-            if let Some(batch) = self.under_way.pop_front() {
-                self.finish(batch, result);
+            if self.is_held((since, rank)) {
+                self.send_to(rank);
             }
+            self.by_age.pop_front();
+        }
+    }
+
+    /// Sends the operations that are held for a rank.
+    fn send_to(&mut self, rank: usize) {
+        self.finish_some();
+        let Some(held) = &mut self.held[rank] else {
+            return;
+        };
+        let batch = &held.batch;
+        let mut buffers = self.spare.pop().unwrap_or_default();
+        buffers.values.resize(batch.values(), 0);
+        let (world, to) = (self.world, JobRank(rank as u32));
+        // SAFETY: the values are on the heap until the operation is complete, as it owns them.
+        let started = process::with(|ctx| unsafe {
+            let (at, how) = (buffers.values.as_mut_ptr(), Injection::Blocking);
+            world.engine().atomic_batch_start(ctx, to, batch, at, how)
+        });
+        held.batch.clear();
+        match started {
+            Ok(event) => {
+                let places = core::mem::replace(&mut held.places, buffers.places);
+                let op = Op::of_event(world, event, buffers.values, |values| values);
+                self.under_way.push_back(UnderWay { op, places });
+            }
+            Err(error) => {
+                held.places.clear();
+                self.fail(error.into());
+            }
+        }
+    }
+
+    /// Finishes the oldest batches as far as they are done; where there are too many, all that are
+    /// done, or else the oldest.
+    fn finish_some(&mut self) {
+        let is_full = self.under_way.len() >= MOST_UNDER_WAY;
+        let mut at = 0;
+        while let Some(batch) = self.under_way.get_mut(at) {
+            match batch.op.take() {
+                Some(result) => {
+                    if let Some(batch) = self.under_way.remove(at) {
+                        self.finish(batch, Some(result));
+                    }
+                }
+                None if is_full => at += 1,
+                None => return,
+            }
+        }
+        if self.under_way.len() >= MOST_UNDER_WAY
+            && let Some(oldest) = self.under_way.pop_front()
+        {
+            self.finish(oldest, None);
         }
     }
 
     /// Waits for a batch whose result is not known, and puts its values where they belong.
     fn finish(&mut self, batch: UnderWay<'_>, result: Option<Result<Vec<u64>>>) {
-        let UnderWay { op, places } = batch;
+        let UnderWay { op, mut places } = batch;
         match result.unwrap_or_else(|| op.wait()) {
             Ok(values) => {
-                for (value, place) in values.into_iter().zip(places) {
-                    self.values[place] = T::of_bits(value);
+                for (value, &place) in values.iter().zip(&places) {
+                    if let Some(slot) = self.values.get_mut(place) {
+                        *slot = T::of_bits(*value);
+                    }
                 }
+                places.clear();
+                self.spare.push(Buffers { values, places });
             }
-            Err(error) => {
-                let outcome = core::mem::replace(&mut self.outcome, Ok(()));
-                self.outcome = outcome.and(Err(error));
-            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Keeps a failure for the next flush, unless there is one before it; losses, which a program
+    /// may survive, give way to others.
+    fn fail(&mut self, error: Error) {
+        if self.outcome.as_ref().err().is_none_or(is_loss) {
+            let first = core::mem::replace(&mut self.outcome, Ok(()));
+            self.outcome = match first {
+                Err(first) if is_loss(&error) => Err(first),
+                _ => Err(error),
+            };
         }
     }
 }
 
-impl<T: Atomic> Gathered<T> {
+fn is_loss(error: &Error) -> bool {
+    matches!(error, Error::Am(AmError::PeerLost { .. }))
+}
+
+/// Puts the value before an operation at its place, if it has one.
+#[inline(always)]
+fn put_value<T: Atomic>(values: &mut [T], place: usize, what: engine::Atomic<T>, before: T) {
+    if what.operation.is_fetching()
+        && let Some(slot) = values.get_mut(place)
+    {
+        *slot = before;
+    }
+}
+
+/// The last operations on memory that is mapped here.
+///
+/// The processor brings the cache line of each while those before it are done.
+struct MappedRing<T> {
+    ring: [Option<MappedOperation<T>>; RING],
+    /// Where the next one goes, which is where the oldest is if the ring is full.
+    next: usize,
+}
+
+#[derive(Clone, Copy)]
+struct MappedOperation<T> {
+    word: NonNull<T>,
+    what: engine::Atomic<T>,
+    /// Of its value, or [`NOWHERE`].
+    place: usize,
+}
+
+impl<T: Atomic> MappedRing<T> {
+    fn new() -> Self {
+        Self {
+            ring: [None; RING],
+            next: 0,
+        }
+    }
+
+    /// Adds an operation; does the oldest if the ring is full.
+    ///
+    /// # Safety
+    /// Until it is done, by a later call, or forgotten, its word may be changed as
+    /// [`AtomicWord::apply`](engine::AtomicWord::apply) demands.
+    #[inline(always)]
+    unsafe fn add(&mut self, new: MappedOperation<T>, values: &mut [T]) {
+        cpu::prefetch(new.word.as_ptr().cast());
+        if let Some(oldest) = self.ring[self.next].replace(new) {
+            oldest.apply(values);
+        }
+        self.next = (self.next + 1) % RING;
+    }
+
+    /// Does all of them, the oldest first.
+    fn finish(&mut self, values: &mut [T]) {
+        for _ in 0..RING {
+            if let Some(operation) = self.ring[self.next].take() {
+                operation.apply(values);
+            }
+            self.next = (self.next + 1) % RING;
+        }
+    }
+}
+
+impl<T: Atomic> MappedOperation<T> {
+    #[inline(always)]
+    fn apply(self, values: &mut [T]) {
+        // SAFETY: the promise of the call that added it.
+        let before = unsafe { T::apply(self.word.as_ptr(), self.what) };
+        put_value(values, self.place, self.what, before);
+    }
+}
+
+impl<T: Atomic> Held<T> {
     fn new(batch: AtomicBatch<T>) -> Self {
         Self {
             batch,
@@ -455,23 +552,13 @@ impl<T: Atomic> Gathered<T> {
         }
     }
 
-    /// Adds an operation if there is room; one that fetches has the last of the values that are
-    /// known so far.
-    fn add(&mut self, at: GlobalPtr<T>, what: engine::Atomic<T>, known: usize) -> bool {
-        let is_first = self.batch.is_empty();
+    /// Adds an operation; false if there is no room.
+    fn add(&mut self, at: GlobalPtr<T>, what: engine::Atomic<T>, place: usize) -> bool {
         let added = self.batch.push(at.offset(), what);
-        if added && is_first {
-            self.since = Instant::now();
-        }
         if added && what.operation.is_fetching() {
-            self.places.push(known - 1);
+            self.places.push(place);
         }
         added
-    }
-
-    fn clear(&mut self) {
-        self.batch.clear();
-        self.places.clear();
     }
 }
 
@@ -481,8 +568,11 @@ impl<T: Atomic, M: Threading> Drop for Aggregator<'_, T, M> {
             return;
         }
         match self.flush() {
-            Ok(_) | Err(Error::Am(AmError::PeerLost { .. })) => {}
-            Err(error) => self.world.engine().fatal(&error.to_string()),
+            Err(error) if !is_loss(&error) => {
+                let why = format!("an aggregator was dropped: {error}");
+                self.world.engine().fatal(&why)
+            }
+            _ => {}
         }
     }
 }

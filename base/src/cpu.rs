@@ -6,22 +6,26 @@ pub fn relax() {
     core::hint::spin_loop();
 }
 
-/// Asks the processor to bring a cache line that is to be written.
+/// Asks the processor to bring a cache line.
 ///
-/// A hint, which any address may be given.
+/// A hint: any address may be given.
 #[inline(always)]
 pub fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
-        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: it changes no state that a program can see, and faults at no address.
         #[allow(unsafe_code)]
         unsafe {
-            _mm_prefetch::<_MM_HINT_ET0>(at.cast());
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    #[allow(unsafe_code)]
+    unsafe {
+        core::arch::asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(readonly, nostack));
+    }
 }
 
 /// A counter that rises by a constant number of ticks a second, between 10 MHz and 10 GHz.

@@ -16,8 +16,11 @@ pub(crate) const TESTS: &[Test] = &[
     ("aggregation_gives_values_in_their_order", || {
         each(&SIZES, "aggregation-order");
     }),
-    ("aggregation_sends_what_is_old", || {
+    ("aggregation_sends_old_operations", || {
         each(&[2], "aggregation-age")
+    }),
+    ("aggregation_has_many_batches_under_way", || {
+        each(&[1, 2], "aggregation-batches");
     }),
     ("aggregation_of_several_threads", || {
         each(&[1, 3], "aggregation-threads");
@@ -32,6 +35,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("aggregation-tickets", tickets),
     ("aggregation-order", order),
     ("aggregation-age", age),
+    ("aggregation-batches", batches),
     ("aggregation-threads", threads),
     ("aggregation-mistakes", mistakes),
 ];
@@ -102,7 +106,7 @@ fn tickets() -> Done {
         assert_eq!(numbers.len(), each);
         assert!(numbers.is_sorted(), "in the order of the calls");
         for number in numbers {
-            marker.put(marks.ptr(to, number as usize), world.rank().0 + 1)?;
+            marker.store(marks.ptr(to, number as usize), world.rank().0 + 1)?;
         }
     }
     drop((taker, marker));
@@ -133,10 +137,10 @@ fn order() -> Done {
         for _ in 0..many() {
             let to = Rank((random.next() % u64::from(world.size())) as u32);
             let word = (random.next() % WORDS as u64) as usize;
-            aggregator.get(words.ptr(to, word))?;
+            aggregator.load(words.ptr(to, word))?;
             expected.push(value(to, word));
             if random.next().is_multiple_of(many() / 4) {
-                aggregator.send()?;
+                aggregator.send();
             }
         }
         assert!(aggregator.flush()? == expected);
@@ -150,17 +154,43 @@ fn order() -> Done {
 /// Less than a batch, of which the target sees some before any call that sends by itself.
 fn age() -> Done {
     let world = World::init()?;
-    let words = SharedArray::<u64>::alloc(&world, 1)?;
+    let words = SharedArray::<u64>::alloc(&world, 2)?;
     let (me, other) = (world.rank(), world.rank_offset(1));
     let mut aggregator = world.aggregator().max_age(Duration::ZERO);
-    for _ in 0..100 {
+    for _ in 0..10 {
         aggregator.atomic(words.ptr(other, 0), AtomicOp::add(1))?;
     }
-    world.wait_signal(words.ptr(me, 0), |value| value > 0)?;
+    // Calls on mapped memory look at the clock, too.
+    for _ in 0..100 {
+        aggregator.atomic(words.ptr(me, 1), AtomicOp::add(1))?;
+    }
+    world.wait_signal(words.ptr(me, 0), |value| value == 10)?;
     aggregator.flush()?;
-    world.wait_signal(words.ptr(me, 0), |value| value == 100)?;
+    assert_eq!(words.read(&world, 1), 100);
     drop(aggregator);
     world.barrier()?;
+    Ok(world.finalize()?)
+}
+
+/// More batches than may be under way, each of one operation; then an aggregator that is forgotten.
+fn batches() -> Done {
+    let world = World::init()?;
+    let words = SharedArray::<u32>::alloc(&world, 1)?;
+    let next = words.ptr(world.rank_offset(1), 0);
+    let mut aggregator = world.aggregator();
+    for turn in 0..200 {
+        assert_eq!(aggregator.fetch(next, AtomicOp::inc())?, turn);
+        aggregator.send();
+    }
+    assert!(aggregator.flush()?.into_iter().eq(0..200));
+    world.barrier()?;
+    for _ in 0..5 {
+        aggregator.load(next)?;
+        aggregator.send();
+    }
+    std::mem::forget(aggregator);
+    world.barrier()?;
+    assert_eq!(words.read(&world, 0), 200);
     Ok(world.finalize()?)
 }
 
@@ -203,13 +233,15 @@ fn mistakes() -> Done {
         let error = result.expect_err(piece).to_string();
         assert!(error.contains(piece), "{error}");
     };
-    aggregator.fetch(word, AtomicOp::add(5))?;
+    assert_eq!(aggregator.fetch(word, AtomicOp::add(5))?, 0);
     for (at, piece) in [(nowhere, "rank"), (unaligned, "multiple"), (outside, "")] {
         let at: GlobalPtr<u64> = at;
-        refused(aggregator.get(at), piece);
-        refused(aggregator.put(at, 1), piece);
+        refused(aggregator.load(at).map(drop), piece);
+        refused(aggregator.store(at, 1), piece);
     }
-    aggregator.get(word)?;
+    // A value that was not asked for has no place.
+    aggregator.atomic(word, AtomicOp::get())?;
+    assert_eq!(aggregator.load(word)?, 1);
     // Those before and after are done, and have their values.
     assert_eq!(aggregator.flush()?, [0, 5]);
     drop(aggregator);

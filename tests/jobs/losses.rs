@@ -295,6 +295,16 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("atomic", |world, v, lost| {
         again_and_again(world, || world.fetch_add(v.ptr(lost, 0), 1).map(drop))
     }),
+    ("aggregator", |world, v, lost| {
+        again_and_again(world, || {
+            let mut aggregator = world.aggregator();
+            for word in 0..300 {
+                aggregator.load(v.ptr(lost, word))?;
+                aggregator.load(v.ptr(world.rank(), word))?;
+            }
+            aggregator.flush().map(drop)
+        })
+    }),
     ("call", |world, _, lost| {
         again_and_again(world, || world.rpc(lost, &double, (1,))?.wait().map(drop))
     }),

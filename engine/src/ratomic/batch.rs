@@ -20,13 +20,15 @@ use super::super::limits::internal;
 use super::super::location::Target;
 use super::super::thread::ThreadCtx;
 use super::super::token::Counts;
+use super::super::traced::span;
 use super::wire::Untyped;
-use super::{Atomic, AtomicWord, NAME};
+use super::{Atomic, AtomicWord, NAME, forget};
 use argonet_am::{Delivery, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset, cpu};
 use argonet_conduit::Conduit;
 use argonet_event::{Category, Event};
 use argonet_segment::{SharedBytes, bulk};
+use argonet_trace::Kind;
 use core::marker::PhantomData;
 use core::ptr::with_exposed_provenance_mut;
 use zerocopy::IntoBytes;
@@ -149,8 +151,12 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<Event, OpError> {
         ctx.permit(NAME, self.rank)?;
         self.permit_messages(ctx, NAME, to)?;
+        let mut span = span(ctx, Kind::AtomicNb);
+        if let Some(span) = &mut span {
+            span.describe(self.about_bytes(to, batch.records.len(), 0, 0));
+        }
         let (counts, category) = (Counts::Explicitly, Category::Rmw);
-        self.with_token(ctx, counts, category, injection, |token| {
+        let outcome = self.with_token(ctx, counts, category, injection, |token| {
             let op = self.bound.flights.begin(Flight {
                 peer: to,
                 token,
@@ -170,7 +176,9 @@ impl<C: Conduit> Engine<C> {
             };
             let sent = self.request(ctx, to, &message, injection);
             sent.or_else(|error| self.not_sent(to, op, error))
-        })
+        });
+        forget(&mut span, &outcome);
+        outcome
     }
 
     /// Does the operations of a peer's batch.
