@@ -9,8 +9,10 @@ use crate::raw::{Event, PreparedPayload, Raw, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{
-    Aggregator, Am, AmContext, AtomicOp, Blocks, Builder, Error, GlobalPtr, GlobalRef, GlobalSlice,
-    Limits, Payload, Quiet, Rank, Reduction, Rpc, Section, SharedArray, Team,
+    Aggregator, Am, AmContext, AmError, AtomicOp, BadValue, Blocks, BootError, Builder, Error,
+    GlobalPtr, GlobalRef, GlobalSlice, Limits, OutOfRange, Payload, Quiet, Rank, Reduction, Rpc,
+    RpcError, Section, SectionError, SegmentError, SettingsError, SharedArray, Signal, StartError,
+    Team,
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
@@ -40,6 +42,7 @@ assert_impl_all!(Reduction: Send, Sync);
 assert_impl_all!(Blocks<u64>: Send, Sync);
 assert_impl_all!(Limits: Send, Sync);
 assert_impl_all!(Event: Send, Sync);
+assert_impl_all!(Signal: Send, Sync);
 
 // Statics, by which any thread calls and sends; they have nothing of the types that they name.
 assert_impl_all!(Am<u64>: Send, Sync);
@@ -47,6 +50,15 @@ assert_impl_all!(Rpc<(u64,), Cell<u8>>: Send, Sync);
 
 // A thread may return it, and `Box<dyn Error + Send + Sync>` hold it.
 assert_impl_all!(Error: Send, Sync);
+assert_impl_all!(AmError: Send, Sync);
+assert_impl_all!(BadValue: Send, Sync);
+assert_impl_all!(BootError: Send, Sync);
+assert_impl_all!(OutOfRange: Send, Sync);
+assert_impl_all!(RpcError: Send, Sync);
+assert_impl_all!(SectionError: Send, Sync);
+assert_impl_all!(SegmentError: Send, Sync);
+assert_impl_all!(SettingsError: Send, Sync);
+assert_impl_all!(StartError: Send, Sync);
 
 // A process joins its job before it has a second thread.
 assert_not_impl_any!(Builder: Send);
