@@ -5,9 +5,9 @@
 //! argonet run -n 2 target/release/examples/gups 24 single     # one by one
 //! ```
 //!
-//! Each rank applies exclusive ors of random numbers to words that the numbers choose, one for each
-//! of its own words. The same once more gives the table as it was, which is checked. It prints
-//! millions of updates a second.
+//! Each rank applies exclusive ors of random numbers to words that the numbers choose: as many
+//! updates as it has words, and then the same again. Exclusive or undoes itself, so the table must
+//! be unchanged. It prints millions of updates a second.
 
 use argonet::{AtomicOp, GlobalPtr, Rank, Result, SharedArray, World};
 use std::time::Instant;

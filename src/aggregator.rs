@@ -14,8 +14,8 @@ use core::ptr::NonNull;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Batches under way, at most.
-const MOST_UNDER_WAY: usize = 64;
+/// Batches in flight, at most.
+const MAX_IN_FLIGHT: usize = 64;
 
 /// Operations on mapped memory that wait for their cache lines: more than a processor of today can
 /// wait for at once.
@@ -31,16 +31,20 @@ const NOWHERE: usize = usize::MAX;
 ///
 /// Made by [`World::aggregator`]. It is for random access to tables that are spread over all ranks,
 /// as in hash tables and graphs, with tens of operations or more for each rank between two flushes.
-/// Over a network a message has 170 to 512 operations on one rank, and its answer completes them.
-/// Words that are mapped here are changed by this processor; it asks for the cache line of each 32
-/// operations before, so that misses of the cache overlap.
+/// Over a network a message has up to 256 operations with one operand on one rank, 170 with two,
+/// 512 without any, and its answer completes them. This processor changes words that are mapped
+/// here; it prefetches the cache line of each 32 operations before, so that cache misses overlap.
 ///
-/// Operations are complete, and values are known, after [`flush`](Self::flush). Before that an
-/// operation may not have begun, and may have taken effect. Those on one rank take effect in the
-/// order of the calls; nothing orders those on different ranks, or calls of the world beside them.
-/// Each is atomic with respect to all atomic operations. All words have one type, so words of two
-/// types need two aggregators. Over a network the targets have to poll, and a word outside of a
-/// segment that only its owner knows ends the job.
+/// The operations of this rank are complete, and their values known, after [`flush`](Self::flush).
+/// To read what all ranks have done, flush on each rank, then enter a barrier. Before `flush` an
+/// operation may or may not have taken effect, also in mapped memory. Operations on one rank take
+/// effect in the order of the calls; nothing orders those on different ranks, or calls of the world
+/// beside them. Each is atomic with respect to all atomic operations, and sequentially consistent
+/// with them. All words have one type, so words of two types need two aggregators. Over a network
+/// the targets have to poll. If only the target can check an offset, and it is outside of its
+/// segment, the job ends.
+///
+/// An aggregator belongs to one thread; with [`World<Par>`](crate::Par) each thread makes its own.
 ///
 /// ```
 /// use argonet::{AtomicOp, SharedArray, World};
@@ -62,17 +66,18 @@ const NOWHERE: usize = usize::MAX;
 /// Do not free an array before its operations are complete: late ones would change memory that is
 /// used for something else by then.
 ///
-/// Its memory: 8 KiB for each rank with operations, and as much for each of up to 64 batches under
-/// way; besides the values of all operations since the last flush.
+/// Its memory: 8 KiB for each rank with operations, and as much for each of up to 64 batches in
+/// flight; and a value for each `fetch` or `load` since the last flush, so flush from time to time.
 ///
 /// # Errors
 /// A call fails for its own operation alone, which is not held then. An error of sending, or of a
-/// batch under way, is that of the next flush; a batch that cannot be sent is lost.
+/// batch in flight, is that of the next flush; a batch that cannot be sent is lost.
 ///
 /// # Drop
 /// As a flush whose values are discarded. An error ends the job, but for the loss of a peer. While
-/// the thread panics nothing more is sent; batches under way are still waited for.
-#[must_use = "operations are complete after `flush`"]
+/// the thread panics nothing more is sent, and operations that are held are lost, up to 32 of them
+/// on mapped memory; batches in flight are still waited for.
+#[must_use = "call `flush`: operations are held back until then"]
 pub struct Aggregator<'w, T: Atomic, M: Threading = Seq> {
     world: &'w World<M>,
     mapped: MappedRing<T>,
@@ -81,7 +86,7 @@ pub struct Aggregator<'w, T: Atomic, M: Threading = Seq> {
     /// The ranks with operations that are held, by the times of the oldest ones; also some whose
     /// operations have been sent since.
     by_age: VecDeque<(Instant, usize)>,
-    under_way: VecDeque<UnderWay<'w>>,
+    in_flight: VecDeque<InFlight<'w>>,
     /// Of batches that are complete, for those to come.
     spare: Vec<Buffers>,
     /// Of all operations that have one, in the order of the calls; those that are not known yet are
@@ -104,7 +109,7 @@ struct Held<T> {
 }
 
 /// A batch that has been sent.
-struct UnderWay<'w> {
+struct InFlight<'w> {
     op: Op<'w, Vec<u64>>,
     places: Vec<usize>,
 }
@@ -126,7 +131,7 @@ impl<M: Threading> World<M> {
             mapped: MappedRing::new(),
             held: Vec::new(),
             by_age: VecDeque::new(),
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             spare: Vec::new(),
             values: Vec::new(),
             outcome: Ok(()),
@@ -154,10 +159,10 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
         self
     }
 
-    /// Takes an operation without the value before.
+    /// Adds an operation whose value before is not returned.
     ///
-    /// Where this fills a batch it waits, polling, until the target has room for it, and while 64
-    /// batches are under way.
+    /// If the batch is full, waits for room at the target and for fewer than 64 batches in flight.
+    /// It polls meanwhile, so handlers run.
     ///
     /// ```
     /// # use argonet::{AtomicOp, SharedArray, World};
@@ -174,11 +179,13 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
     /// ([`AmError::PeerLost`](crate::AmError::PeerLost)), or a call from inside a handler.
     #[inline]
     pub fn atomic(&mut self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<()> {
-        self.take(at, op.plain(), NOWHERE)
+        self.add(at, op.plain(), NOWHERE)
     }
 
-    /// Takes an operation with the value before; returns its index among the values of the next
-    /// [`flush`](Self::flush), which are in the order of the calls.
+    /// Adds an operation and returns the index of its value before.
+    ///
+    /// It is the index among the values of the next [`flush`](Self::flush), which are in the order
+    /// of the calls.
     ///
     /// Waits as [`atomic`](Self::atomic) does.
     ///
@@ -202,7 +209,7 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
         // Before the operation, as that may be done at once.
         let place = self.values.len();
         self.values.push(T::of_bits(0));
-        match self.take(at, op.fetching(), place) {
+        match self.add(at, op.fetching(), place) {
             Ok(()) => Ok(place),
             Err(error) => {
                 self.values.truncate(place);
@@ -211,7 +218,7 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
         }
     }
 
-    /// Takes an atomic store, as [`World::atomic_store`].
+    /// Adds an atomic store, as [`World::atomic_store`].
     ///
     /// Waits as [`atomic`](Self::atomic) does.
     ///
@@ -232,7 +239,7 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
         self.atomic(at, AtomicOp::set(value))
     }
 
-    /// Takes an atomic load, as [`World::atomic_load`]; returns the index of its value as
+    /// Adds an atomic load, as [`World::atomic_load`]; returns the index of its value as
     /// [`fetch`](Self::fetch) does.
     ///
     /// Waits as [`atomic`](Self::atomic) does.
@@ -248,7 +255,8 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
 
     /// Sends all operations that are held, and does not wait until they are done.
     ///
-    /// Waits as [`atomic`](Self::atomic) does. An error is that of the next flush.
+    /// Operations on mapped memory are done when it returns. Waits as [`atomic`](Self::atomic)
+    /// does. An error is that of the next flush.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -264,22 +272,22 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
         self.send_older(Duration::ZERO);
     }
 
-    /// Sends all operations that are held, waits until all are done, and returns the values of
-    /// those with one since the last flush, in the order of the calls.
+    /// Completes all operations and returns the values of fetches and loads.
     ///
-    /// Waits, polling.
+    /// The values are those since the last flush, in the order of the calls. Waits, polling.
     ///
     /// See the example of [`Aggregator`].
     ///
     /// # Errors
-    /// The first of those since the last flush, [`AmError::PeerLost`](crate::AmError::PeerLost)
-    /// among them: whether operations of its batch have taken effect is not known. All other
-    /// batches are complete, and all values are lost. In a handler
+    /// One failure since the last flush: the first that is not
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost), else the first loss. Whether the operations
+    /// of failed batches have taken effect is not known. No batch is in flight any more, all values
+    /// are discarded, and indices begin at 0 again. In a handler
     /// [`AmError::Restricted`](crate::AmError::Restricted), and nothing changes.
     pub fn flush(&mut self) -> Result<Vec<T>> {
         self.permit()?;
         self.send();
-        while let Some(batch) = self.under_way.pop_front() {
+        while let Some(batch) = self.in_flight.pop_front() {
             self.finish(batch, None);
         }
         let values = core::mem::take(&mut self.values);
@@ -291,9 +299,9 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
         Ok(process::with(|ctx| ctx.permit("an aggregator", rank))?)
     }
 
-    /// Takes an operation whose value belongs at that place, if it has one.
+    /// Adds an operation whose value belongs at that place, if it has one.
     #[inline(always)]
-    fn take(&mut self, at: GlobalPtr<T>, what: engine::Atomic<T>, place: usize) -> Result<()> {
+    fn add(&mut self, at: GlobalPtr<T>, what: engine::Atomic<T>, place: usize) -> Result<()> {
         self.until_clock -= 1;
         if self.until_clock == 0 {
             self.look_at_clock();
@@ -310,12 +318,12 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
                 };
                 Ok(())
             }
-            _ => self.take_unmapped(at, what, place),
+            _ => self.add_unmapped(at, what, place),
         }
     }
 
     #[inline(never)]
-    fn take_unmapped(
+    fn add_unmapped(
         &mut self,
         at: GlobalPtr<T>,
         what: engine::Atomic<T>,
@@ -408,7 +416,7 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
             Ok(event) => {
                 let places = core::mem::replace(&mut held.places, buffers.places);
                 let op = Op::of_event(world, event, buffers.values, |values| values);
-                self.under_way.push_back(UnderWay { op, places });
+                self.in_flight.push_back(InFlight { op, places });
             }
             Err(error) => {
                 held.places.clear();
@@ -420,12 +428,12 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
     /// Finishes the oldest batches as far as they are done; where there are too many, all that are
     /// done, or else the oldest.
     fn finish_some(&mut self) {
-        let is_full = self.under_way.len() >= MOST_UNDER_WAY;
+        let is_full = self.in_flight.len() >= MAX_IN_FLIGHT;
         let mut at = 0;
-        while let Some(batch) = self.under_way.get_mut(at) {
+        while let Some(batch) = self.in_flight.get_mut(at) {
             match batch.op.take() {
                 Some(result) => {
-                    if let Some(batch) = self.under_way.remove(at) {
+                    if let Some(batch) = self.in_flight.remove(at) {
                         self.finish(batch, Some(result));
                     }
                 }
@@ -433,16 +441,16 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
                 None => return,
             }
         }
-        if self.under_way.len() >= MOST_UNDER_WAY
-            && let Some(oldest) = self.under_way.pop_front()
+        if self.in_flight.len() >= MAX_IN_FLIGHT
+            && let Some(oldest) = self.in_flight.pop_front()
         {
             self.finish(oldest, None);
         }
     }
 
     /// Waits for a batch whose result is not known, and puts its values where they belong.
-    fn finish(&mut self, batch: UnderWay<'_>, result: Option<Result<Vec<u64>>>) {
-        let UnderWay { op, mut places } = batch;
+    fn finish(&mut self, batch: InFlight<'_>, result: Option<Result<Vec<u64>>>) {
+        let InFlight { op, mut places } = batch;
         match result.unwrap_or_else(|| op.wait()) {
             Ok(values) => {
                 for (value, &place) in values.iter().zip(&places) {

@@ -1,5 +1,5 @@
-//! The test of the attribute [`test`](macro@crate::test): in the process of the harness it runs as
-//! a job, in the process of a rank it runs.
+//! Tests by the attribute [`test`](macro@crate::test): the process of the harness starts a job, and
+//! each rank calls the function.
 
 use crate::builder::Builder;
 use crate::run::{FAILURE, with_causes};
@@ -13,14 +13,17 @@ use std::time::Duration;
 
 /// Runs a function as a test on every rank of a job of its own.
 ///
-/// The function gets the world, as that of [`run`](crate::run()) does, and returns nothing or a
-/// `Result`. It fails where it returns an error or panics on any rank: that ends the job, and the
-/// message of the test says which rank it was.
+/// It needs the feature `test`: `argonet = { path = "...", features = ["test"] }` below
+/// `[dev-dependencies]`. The function gets the world, as that of [`run`](crate::run()) does, and
+/// returns `()`, or `Result<(), E>` with `E: Into<Box<dyn Error>>`. The test fails if the function
+/// panics or returns an error on any rank: that ends the job, and the message says which rank it
+/// was. A rank passes when the function has returned and the rank has left the job. A rank that
+/// exits earlier fails the test, even with code 0.
 ///
 /// ```
 /// use argonet::{Result, SharedArray, World};
 ///
-/// #[argonet::test(ranks = [1, 3], conduit = "tcp", neighborhood = 1)]
+/// #[argonet::test(ranks = [1, 3], conduit = "tcp", neighborhood_size = 1)]
 /// fn a_ring(world: &mut World) -> Result<()> {
 ///     let numbers = SharedArray::<u32>::alloc(world, 1)?;
 ///     world.put_value(numbers.ptr(world.rank_offset(1), 0), world.rank().0)?;
@@ -31,33 +34,37 @@ use std::time::Duration;
 /// # fn main() {}
 /// ```
 ///
-/// | option | meaning | default |
-/// | --- | --- | --- |
-/// | `ranks = 4`, `ranks = [1, 4]` | number of ranks; a list makes a job for each, one after the other | 2 |
-/// | `conduit = "tcp"`, `conduit = ["smp", "tcp"]` | conduit; a list as above | `ARGONET_CONDUIT`, else `smp` |
-/// | `neighborhood = 1` | most ranks that share memory; the others communicate by the conduit, though they are on one host | `GASNET_SUPERNODE_MAXSIZE`, else all |
-/// | `timeout = 10` | seconds after which a job fails; before its end it reports what each rank waits for | 60 |
-/// | `env("NAME" = "value", ...)` | further variables of the ranks' environment | |
+/// | option | type | meaning | default |
+/// | --- | --- | --- | --- |
+/// | `ranks = 4`, `ranks = [1, 4]` | `u32` | number of ranks; a list makes a job for each | 2 |
+/// | `conduit = "tcp"`, `conduit = ["smp", "tcp"]` | `&str` | conduit between ranks that share no memory; a list as above | `ARGONET_CONDUIT`, else `smp` |
+/// | `neighborhood_size = 1` | `u32` | most ranks that share memory; 0 for all of them | `GASNET_SUPERNODE_MAXSIZE`, else all |
+/// | `timeout = 10` | `u64` | seconds after which a job fails; before its end it reports what each rank waits for | 60 |
+/// | `env("NAME" = "value", ...)` | `&str` | further variables of the ranks' environment | |
 ///
-/// The values are constant expressions, of the types `u32`, `&str`, `u32`, `u64` and `&str`; one
-/// with a comma of its own stands in parentheses. Over `smp` all ranks share memory, so
-/// `neighborhood` changes nothing there.
+/// All ranks are on this host, whatever settings say of hosts, and share memory: without
+/// `neighborhood_size = 1` nothing goes over the conduit `tcp`. Over `smp` that option changes
+/// nothing. The values are constant expressions. A list is written in brackets here, and an
+/// expression with a comma outside of brackets needs parentheses. Two lists make a job for each
+/// combination, one after the other, each with the whole `timeout`; the first job that fails ends
+/// the test. `conduit` and `neighborhood_size` win over their variables in `env`.
 ///
-/// `#[ignore]`, `#[should_panic]` and `#[cfg]` are written beside it as beside `#[test]`; what
-/// `should_panic(expected = "...")` names is a part of the message of the panic or error of the
-/// first rank that had one, and without `expected` any failure of the job will do. Filters, tests
-/// that run at the same time and nextest work: to the harness it is one test. What the ranks print
-/// is captured, with the number of the rank before each line.
+/// `#[ignore]`, `#[should_panic]` and `#[cfg]` are written beside it as beside `#[test]`. The
+/// `expected` of `should_panic` is compared with the whole message: the job, its code, the first
+/// rank that failed and its panic or error. Without `expected` any failure of the job will do; and
+/// of several jobs only the first one that fails counts. Filters, tests that run at the same time
+/// and nextest work: to the harness it is one test. The harness captures the output of the ranks;
+/// each line begins with the rank. In documentation tests the attribute does nothing.
 ///
-/// A rank passes when the function returns and the rank has left the job; one that exits before
-/// that fails the test, with code 0 too.
+/// The world has the default settings, others come by `env`, and the functions of
+/// [`am!`](crate::am!) and [`rpc!`](crate::rpc!). What only a [`Builder`](crate::Builder) can
+/// register is for tests that start a whole program. A function with a `&mut World<Par>` gets a
+/// world for many threads.
 ///
-/// A function with a `&mut World<Par>` gets a world for many threads.
-///
-/// All ranks are on this host, whatever settings say of hosts. The ranks are started anew from the
-/// test program, and find their test by its name, as `--exact NAME` does. So the harness is that of
-/// the compiler, or one with its options; a rank that runs no test fails the job. Code that runs
-/// before `main` runs in each. The attribute names this crate `::argonet`.
+/// The ranks are started anew from the test program, and find their test by its name. So the
+/// harness must accept `--exact NAME --include-ignored --nocapture --test-threads=1`, as that of
+/// the compiler does. Code that runs before `main` runs in the launcher and in every rank, and must
+/// start no thread. The expansion uses the path `::argonet`, so the dependency must have that name.
 ///
 /// # Threads
 /// The world belongs to the thread of the test, which is not the first one of its process.
@@ -87,8 +94,8 @@ pub struct Test {
     pub name: &'static str,
     pub ranks: &'static [u32],
     pub conduits: &'static [Option<&'static str>],
-    pub neighborhood: Option<u32>,
-    pub seconds: u64,
+    pub neighborhood_size: Option<u32>,
+    pub timeout_s: u64,
     pub variables: &'static [(&'static str, &'static str)],
 }
 
@@ -137,22 +144,23 @@ pub fn run_test<M: Threading, R: Outcome>(test: &Test, body: fn(&mut World<M>) -
         run_rank(rank, name, body)
     }
     assert!(
-        !test.ranks.is_empty() && !test.conduits.is_empty(),
-        "`ranks` and `conduit` of the test name at least one each"
+        !test.ranks.is_empty(),
+        "`ranks = []` makes no job: name a number of ranks"
     );
     assert!(
-        test.seconds > 0,
-        "`timeout` of the test is a second at least"
+        !test.conduits.is_empty(),
+        "`conduit = []` makes no job: name a conduit, or leave the option out"
     );
+    assert!(test.timeout_s > 0, "`timeout = 0`: give 1 second or more");
     for &conduit in test.conduits {
         for &ranks in test.ranks {
             let job = TestJob {
                 name,
                 ranks,
                 conduit,
-                neighborhood: test.neighborhood,
+                neighborhood_size: test.neighborhood_size,
                 variables: test.variables,
-                time_limit: Duration::from_secs(test.seconds),
+                timeout: Duration::from_secs(test.timeout_s),
             };
             if let Err(why) = job.run() {
                 panic!("{why}");
@@ -168,8 +176,11 @@ fn run_rank<M: Threading, R: Outcome>(
     body: fn(&mut World<M>) -> R,
 ) -> ! {
     let begun = match rank.name() == name {
-        true => rank.begin().map_err(|error| error.to_string()),
-        false => Err(format!("the harness runs {name} for {}", rank.name())),
+        true => rank.restore_output().map_err(|error| error.to_string()),
+        false => Err(format!(
+            "the harness ran the test {name}, not {}: it must select one test by `--exact`",
+            rank.name()
+        )),
     };
     let joined = begun.and_then(|()| Builder::new().join::<M>().map_err(|e| with_causes(&e)));
     let mut world = joined.unwrap_or_else(|why| fail(rank, &why));

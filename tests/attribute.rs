@@ -1,6 +1,6 @@
 //! Tests by the attribute `argonet::test`.
 //!
-//! Those that are to fail are ignored, and others start this program anew for one of them.
+//! Some are ignored: others start this program anew for one of them, and look at its output.
 
 use argonet::{Par, Result, SharedArray, Threading, World};
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ fn runs_with_each_number_of_ranks(world: &mut World) -> Result<()> {
 
 const RANKS: u32 = 3;
 
-#[argonet::test(ranks = RANKS, conduit = ["smp", "tcp", "usnic"], neighborhood = 1)]
+#[argonet::test(ranks = RANKS, conduit = ["smp", "tcp", "usnic"], neighborhood_size = 1)]
 fn runs_over_each_conduit(world: &mut World) -> Result<()> {
     assert_eq!(world.size(), RANKS);
     ring(world)?;
@@ -170,15 +170,15 @@ mod strict {
 }
 
 #[argonet::test(ranks = [])]
-#[should_panic(expected = "name at least one each")]
+#[should_panic(expected = "`ranks = []` makes no job")]
 fn fails_without_a_number_of_ranks(_: &mut World) {}
 
 #[argonet::test(conduit = [])]
-#[should_panic(expected = "name at least one each")]
+#[should_panic(expected = "`conduit = []` makes no job")]
 fn fails_without_a_conduit(_: &mut World) {}
 
 #[argonet::test(timeout = 0)]
-#[should_panic(expected = "a second at least")]
+#[should_panic(expected = "`timeout = 0`")]
 fn fails_without_any_time(_: &mut World) {}
 
 #[argonet::test(conduit = "pigeon")]
@@ -193,8 +193,8 @@ fn fails_if_the_harness_finds_no_test() {
         name: "attribute::no_such_test",
         ranks: &[2],
         conduits: &[None],
-        neighborhood: None,
-        seconds: 60,
+        neighborhood_size: None,
+        timeout_s: 60,
         variables: &[],
     };
     argonet::__private::run_test(&test, body);
@@ -244,7 +244,7 @@ fn waits_for_ever(world: &mut World) -> Result<()> {
 
 /// The launcher, which the harness does not wait for without end.
 #[argonet::test(timeout = 1)]
-#[should_panic(expected = "whose time limit is 1 s, did not end it and was killed")]
+#[should_panic(expected = "within 10 s after its `timeout` of 1 s, and was killed")]
 fn fails_with_a_launcher_that_is_stopped(world: &mut World) -> Result<()> {
     let launcher = rustix::process::getppid().unwrap();
     rustix::process::kill_process(launcher, rustix::process::Signal::STOP).unwrap();
@@ -316,7 +316,7 @@ fn a_test_that_hangs_ends_with_a_report_of_its_ranks() {
     has(
         &text,
         &[
-            "did not end in time: the job did not end within 1 s (`timeout` of the test)",
+            "ended by its time limit: the job did not end within 1 s (`timeout` of the test)",
             "waits in a barrier",
             "waits for a condition of the program",
         ],
@@ -375,7 +375,7 @@ fn nothing_is_left_of_a_test_that_is_killed() {
     }
 }
 
-/// Whether the process is there, and has not ended without its parent having noticed.
+/// Whether the process exists and is no zombie.
 fn is_alive(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
     stat.is_ok_and(|stat| {

@@ -7,8 +7,9 @@
 //! that it is a rank ([`rank_of_test`]).
 //!
 //! [`VARIABLE`] says which test a process is started for. All of them share a memory file, the
-//! *report*, to which a rank writes when it begins the test and why it aborts its job. So a harness
-//! that chose no test in some rank is not taken for one whose test has passed.
+//! *results*. A rank records there that it has joined inside the test, that it has passed, or why
+//! it aborts. The test passes only if every rank has passed, so that neither a harness that chose
+//! no test nor a rank that has left is taken for one that passed.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -36,17 +37,17 @@ use crate::selflaunch::bear_closed_pipes;
 use crate::sys;
 
 /// Says that a process is the launcher or a rank of a test's job: the process of the harness, the
-/// descriptor of the report, the number of ranks, the time limit in seconds, and the name of the
+/// descriptor of the results, the number of ranks, the time limit in seconds, and the name of the
 /// test.
 const VARIABLE: &str = "ARGONET_TEST_JOB";
 
 /// What the harness gives a launcher beyond the time limit, before it kills it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The name of the report's file, by which a process knows its descriptor.
-const REPORT: &str = "argonet-test";
+/// The name of the file of results, by which a process knows its descriptor.
+const RESULTS: &str = "argonet-test";
 
-/// Ends a record of the report.
+/// Ends a record.
 const END: char = '\0';
 
 /// What every message of the launcher begins with.
@@ -62,16 +63,15 @@ pub struct TestJob<'a> {
     /// The conduit; `None` leaves it to `ARGONET_CONDUIT`, else the default.
     pub conduit: Option<&'a str>,
     /// The most ranks that share memory; `None` leaves it to `GASNET_SUPERNODE_MAXSIZE`.
-    pub neighborhood: Option<u32>,
+    pub neighborhood_size: Option<u32>,
     /// Variables of the ranks' environment, with their values.
     pub variables: &'a [(&'a str, &'a str)],
     /// The job is ended after this time.
-    pub time_limit: Duration,
+    pub timeout: Duration,
 }
 
 impl TestJob<'_> {
-    /// Runs the test as a job, and prints its output on standard output, where a harness captures
-    /// it.
+    /// Runs the test as a job and prints its output, which a harness captures.
     ///
     /// Call it on the thread of the test. Blocks until the job has ended, which is at the latest
     /// soon after its time limit.
@@ -81,9 +81,9 @@ impl TestJob<'_> {
     /// reason.
     pub fn run(&self) -> Result<(), String> {
         let failed = |what: &str, error: io::Error| format!("{what} the test: {error}");
-        let (mut launcher, output, report) =
+        let (mut launcher, output, results) =
             self.start().map_err(|e| failed("starting the job of", e))?;
-        let deadline = Instant::now().checked_add(self.time_limit.saturating_add(GRACE));
+        let deadline = Instant::now().checked_add(self.timeout.saturating_add(GRACE));
         let (reason, has_ended) = print_lines(output, deadline);
         if !has_ended {
             // It does not answer; its ranks end with it.
@@ -93,17 +93,17 @@ impl TestJob<'_> {
             .wait()
             .map_err(|e| failed("waiting for the job of", e))?;
         if !has_ended {
-            let limit = self.time_limit.as_secs();
+            let (grace, limit) = (GRACE.as_secs(), self.timeout.as_secs());
             return Err(format!(
-                "the launcher of the job, whose time limit is {limit} s, did not end it and was \
-                 killed"
+                "the launcher did not end the job within {grace} s after its `timeout` of {limit} \
+                 s, and was killed with its ranks"
             ));
         }
-        let records = read(report).map_err(|e| failed("reading the report of", e))?;
+        let records = read(results).map_err(|e| failed("reading the results of", e))?;
         self.judge(status, &reason, &records)
     }
 
-    /// Whether each rank has begun the test and come to its end.
+    /// Whether each rank has joined inside the test and come to its end.
     fn all_passed(&self, records: &[Record]) -> Result<(), String> {
         let missing = |record: fn(JobRank) -> Record| {
             let ranks = (0..self.ranks).map(JobRank);
@@ -111,12 +111,12 @@ impl TestJob<'_> {
                 .filter(|&rank| !records.contains(&record(rank)))
                 .collect::<Vec<_>>()
         };
-        let absent = missing(Record::Began);
+        let absent = missing(Record::Joined);
         if !absent.is_empty() {
             let (absent, all, name) = (absent.len(), self.ranks, self.name);
             return Err(format!(
-                "{absent} of {all} ranks did not run the test: the harness of this program finds \
-                 none by `--exact {name}`"
+                "{absent} of {all} ranks did not run the test `{name}`: the test harness must \
+                 accept `--exact {name} --include-ignored --nocapture --test-threads=1`"
             ));
         }
         let left = missing(Record::Passed);
@@ -130,7 +130,7 @@ impl TestJob<'_> {
     }
 
     fn start(&self) -> io::Result<(std::process::Child, OwnedFd, OwnedFd)> {
-        let report = make_report()?;
+        let results = make_results()?;
         let (output, write) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--exact", self.name, "--include-ignored"]);
@@ -139,13 +139,13 @@ impl TestJob<'_> {
         if let Some(conduit) = self.conduit {
             command.env(CONDUIT.name(), conduit);
         }
-        if let Some(most) = self.neighborhood {
+        if let Some(most) = self.neighborhood_size {
             command.env(SUPERNODE_MAXSIZE.name(), most.to_string());
         }
         // Where this process is a rank itself.
         command.env_remove(BOOT_VARIABLE);
-        let fd = report.as_raw_fd();
-        let (ranks, limit, name) = (self.ranks, self.time_limit.as_secs(), self.name);
+        let fd = results.as_raw_fd();
+        let (ranks, limit, name) = (self.ranks, self.timeout.as_secs(), self.name);
         let harness = std::process::id();
         let value = format!("{harness} {fd} {ranks} {limit} {name}");
         command.env(VARIABLE, value);
@@ -161,23 +161,23 @@ impl TestJob<'_> {
             sys::keep_over_exec(fd)
         });
         // The command has the pipe's end for writing, and is dropped with it.
-        Ok((command.spawn()?, output, report))
+        Ok((command.spawn()?, output, results))
     }
 
     /// Whether the job was one in which all ranks ran the test, and it passed.
     fn judge(&self, status: ExitStatus, reason: &str, records: &[Record]) -> Result<(), String> {
         let failure = records.iter().find_map(|record| match record {
             Record::Failed(text) => Some(text.as_str()),
-            Record::Began(_) | Record::Passed(_) => None,
+            Record::Joined(_) | Record::Passed(_) => None,
         });
         let how = match (status.code(), failure) {
             (Some(0), None) => return self.all_passed(records),
-            (Some(code), _) if code == i32::from(TIMEOUT_CODE) => "did not end in time".into(),
+            (Some(code), _) if code == i32::from(TIMEOUT_CODE) => "ended by its time limit".into(),
             (Some(code), _) => format!("ended with code {code}"),
             (None, _) => {
                 use std::os::unix::process::ExitStatusExt;
                 let signal = status.signal().unwrap_or(0);
-                format!("has lost its launcher, by {}", signal_name(signal))
+                format!("lost its launcher, which {} killed", signal_name(signal))
             }
         };
         let mut text = String::from("the job of ");
@@ -232,7 +232,7 @@ fn print_lines(output: OwnedFd, deadline: Option<Instant>) -> (String, bool) {
     (reason, has_ended)
 }
 
-/// Prints a line; keeps what it says if that is a message of the launcher, and begins no report.
+/// Prints a line; remembers it if it is a message of the launcher, but not the heading of a board.
 fn print_line(line: &[u8], reason: &mut String) {
     let text = String::from_utf8_lossy(line);
     let said = text.strip_prefix(LAUNCHER).map(str::trim_end);
@@ -242,11 +242,11 @@ fn print_line(line: &[u8], reason: &mut String) {
     print!("{text}");
 }
 
-/// What a rank writes to the report.
+/// What a rank writes to the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Record {
-    /// It has begun the test.
-    Began(JobRank),
+    /// It has joined its job, in the test.
+    Joined(JobRank),
     /// It has come to the end of the test.
     Passed(JobRank),
     /// It aborts the job, or cannot join it.
@@ -257,7 +257,7 @@ impl Record {
     fn parse(text: &str) -> Option<Self> {
         let rank_of = |text: &str| text.parse().ok().map(JobRank);
         match text.split_once(' ')? {
-            ("began", rank) => rank_of(rank).map(Self::Began),
+            ("joined", rank) => rank_of(rank).map(Self::Joined),
             ("passed", rank) => rank_of(rank).map(Self::Passed),
             ("failed", text) => Some(Self::Failed(text.to_owned())),
             _ => None,
@@ -266,33 +266,35 @@ impl Record {
 
     fn to_text(&self) -> String {
         match self {
-            Self::Began(rank) => format!("began {rank}{END}"),
+            Self::Joined(rank) => format!("joined {rank}{END}"),
             Self::Passed(rank) => format!("passed {rank}{END}"),
             Self::Failed(text) => format!("failed {}{END}", text.replace(END, " ")),
         }
     }
 
     /// Writes it in one piece, behind those of other ranks.
-    fn write(&self, report: BorrowedFd<'_>) {
-        // There is nowhere left to report that this fails; the job then fails for a missing record.
-        let _ = rustix::io::write(report, self.to_text().as_bytes());
+    fn write(&self, results: BorrowedFd<'_>) {
+        // There is nowhere left to results that this fails; the job then fails for a missing
+        // record.
+        let _ = rustix::io::write(results, self.to_text().as_bytes());
     }
 }
 
-/// An empty report.
-fn make_report() -> io::Result<OwnedFd> {
-    let report = memfd_create(REPORT, MemfdFlags::CLOEXEC)?;
-    // Of writes at the same time none is lost: of a memory file the kernel locks the end alone.
-    fcntl_setfl(&report, OFlags::APPEND)?;
-    Ok(report)
+/// An empty file of results.
+fn make_results() -> io::Result<OwnedFd> {
+    let results = memfd_create(RESULTS, MemfdFlags::CLOEXEC)?;
+    // At the end of a file the kernel finds the place and writes under one lock, so that concurrent
+    // records do not overwrite each other.
+    fcntl_setfl(&results, OFlags::APPEND)?;
+    Ok(results)
 }
 
 /// The records, in the order in which they were written.
-fn read(report: OwnedFd) -> io::Result<Vec<Record>> {
-    let mut report = File::from(report);
+fn read(results: OwnedFd) -> io::Result<Vec<Record>> {
+    let mut results = File::from(results);
     let mut bytes = Vec::new();
-    report.rewind()?;
-    report.read_to_end(&mut bytes)?;
+    results.rewind()?;
+    results.read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     Ok(text.split(END).filter_map(Record::parse).collect())
 }
@@ -300,9 +302,9 @@ fn read(report: OwnedFd) -> io::Result<Vec<Record>> {
 /// What [`VARIABLE`] says.
 struct Description {
     harness: i32,
-    report: RawFd,
+    results: RawFd,
     ranks: u32,
-    time_limit: Duration,
+    timeout: Duration,
     name: String,
 }
 
@@ -312,18 +314,18 @@ impl Description {
         let mut next = || pieces.next();
         Some(Self {
             harness: next()?.parse().ok()?,
-            report: next()?.parse().ok()?,
+            results: next()?.parse().ok()?,
             ranks: next()?.parse().ok()?,
-            time_limit: Duration::from_secs(next()?.parse().ok()?),
+            timeout: Duration::from_secs(next()?.parse().ok()?),
             name: next()?.to_owned(),
         })
     }
 
-    /// The report, if the descriptor is one.
-    fn report(&self) -> Option<BorrowedFd<'static>> {
-        let fd = sys::examine_fd(self.report)?;
-        let path = std::fs::read_link(format!("/proc/self/fd/{}", self.report)).ok()?;
-        let is_report = path.to_str()?.starts_with(&format!("/memfd:{REPORT}"));
+    /// The results, if the descriptor is one.
+    fn results(&self) -> Option<BorrowedFd<'static>> {
+        let fd = sys::examine_fd(self.results)?;
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", self.results)).ok()?;
+        let is_report = path.to_str()?.starts_with(&format!("/memfd:{RESULTS}"));
         is_report.then_some(fd)
     }
 }
@@ -332,7 +334,7 @@ impl Description {
 #[derive(Debug)]
 pub struct RankOfTest {
     name: String,
-    report: OwnedFd,
+    results: OwnedFd,
     /// Standard output, while the harness writes to none.
     output: OwnedFd,
 }
@@ -340,24 +342,25 @@ pub struct RankOfTest {
 /// The rank that this process is.
 static THIS: OnceLock<RankOfTest> = OnceLock::new();
 
-/// If this process was started for a test's job, becomes its launcher and does not return, or
-/// prepares to be a rank.
+/// Becomes the launcher of a test's job or prepares a rank of it, if this process was started for
+/// that.
 ///
-/// For functions that run before `main`, while there is one thread.
+/// As a launcher it does not return. For functions that run before `main`, while there is one
+/// thread.
 pub fn begin_process() {
     let Some(value) = std::env::var_os(VARIABLE).filter(|_| THIS.get().is_none()) else {
         return;
     };
     let is_rank = std::env::var_os(BOOT_VARIABLE).is_some();
     let description = value.to_str().and_then(Description::parse);
-    let found = description.and_then(|description| Some((description.report()?, description)));
+    let found = description.and_then(|description| Some((description.results()?, description)));
     let parent = getppid().map_or(0, |pid| pid.as_raw_pid());
-    let Some((report, description)) = found.filter(|(_, d)| is_rank || d.harness == parent) else {
+    let Some((results, description)) = found.filter(|(_, d)| is_rank || d.harness == parent) else {
         // Such a process would become a harness, and start a job whose ranks do the same.
         let value = value.to_string_lossy();
         if is_rank || value.starts_with(&format!("{parent} ")) {
             refuse(&format!(
-                "{VARIABLE} is \"{value}\", which describes no test's job"
+                "{VARIABLE} is \"{value}\", which describes no test's job; unset it"
             ));
         }
         // It was inherited from a launcher by a program of another kind, or is anyone's.
@@ -368,11 +371,11 @@ pub fn begin_process() {
         std::process::exit(launcher(&description).into())
     }
     sys::remove_variable(VARIABLE);
-    match hide_output(report, description.name) {
+    match hide_output(results, description.name) {
         Ok(rank) => _ = THIS.set(rank),
         Err(error) => {
             let why = format!("preparing a rank of a test: {error}");
-            Record::Failed(why.clone()).write(report);
+            Record::Failed(why.clone()).write(results);
             refuse(&why);
         }
     }
@@ -397,7 +400,7 @@ fn launcher(description: &Description) -> u8 {
             conduit: None,
             bind: false,
             tag_output: true,
-            timeout: Some(description.time_limit),
+            timeout: Some(description.timeout),
             on_rank_lost: None,
             hosts: HostOptions::default(),
         };
@@ -411,15 +414,15 @@ fn launcher(description: &Description) -> u8 {
 }
 
 /// Takes standard output from the harness, whose own lines each rank would repeat.
-fn hide_output(report: BorrowedFd<'_>, name: String) -> io::Result<RankOfTest> {
+fn hide_output(results: BorrowedFd<'_>, name: String) -> io::Result<RankOfTest> {
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     // Programs that the rank starts have no business with it.
-    rustix::io::fcntl_setfd(report, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::fcntl_setfd(results, rustix::io::FdFlags::CLOEXEC)?;
     let none = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdout(&none)?;
     Ok(RankOfTest {
         name,
-        report: report.try_clone_to_owned()?,
+        results: results.try_clone_to_owned()?,
         output,
     })
 }
@@ -436,28 +439,28 @@ impl RankOfTest {
         &self.name
     }
 
-    /// The test begins: gives it standard output.
+    /// Gives the test standard output, which the harness had not.
     ///
     /// # Errors
     /// The system's.
-    pub fn begin(&self) -> io::Result<()> {
+    pub fn restore_output(&self) -> io::Result<()> {
         io::stdout().flush()?;
         Ok(dup2_stdout(&self.output)?)
     }
 
     /// The test has joined its job as `rank`.
     pub fn joined(&self, rank: JobRank) {
-        Record::Began(rank).write(self.report.as_fd());
+        Record::Joined(rank).write(self.results.as_fd());
     }
 
     /// The test has come to its end as `rank`, which has left its job.
     pub fn passed(&self, rank: JobRank) {
-        Record::Passed(rank).write(self.report.as_fd());
+        Record::Passed(rank).write(self.results.as_fd());
     }
 
     /// The test could not join its job, or its rank aborts it.
     pub fn failed(&self, why: &str) {
-        Record::Failed(why.to_owned()).write(self.report.as_fd());
+        Record::Failed(why.to_owned()).write(self.results.as_fd());
     }
 }
 
@@ -470,9 +473,9 @@ mod tests {
         name: "a::test",
         ranks: 2,
         conduit: Some("tcp"),
-        neighborhood: None,
+        neighborhood_size: None,
         variables: &[],
-        time_limit: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
     };
 
     fn judge(code: i32, reason: &str, records: &[Record]) -> Result<(), String> {
@@ -482,23 +485,23 @@ mod tests {
     #[test]
     fn records_are_read_as_they_were_written() {
         let records = [
-            Record::Began(JobRank(7)),
+            Record::Joined(JobRank(7)),
             Record::Failed("rank 7: two\nlines, and \u{fc}".into()),
             Record::Passed(JobRank(0)),
         ];
-        let report = make_report().unwrap();
+        let results = make_results().unwrap();
         records
             .iter()
-            .for_each(|record| record.write(report.as_fd()));
-        assert_eq!(read(report).unwrap(), records);
+            .for_each(|record| record.write(results.as_fd()));
+        assert_eq!(read(results).unwrap(), records);
         // A text cannot forge a record.
-        let forged = Record::Failed("x\0began 3".into()).to_text();
-        assert_eq!(forged, "failed x began 3\0");
+        let forged = Record::Failed("x\0joined 3".into()).to_text();
+        assert_eq!(forged, "failed x joined 3\0");
     }
 
     #[test]
     fn a_test_passes_that_all_ranks_have_run() {
-        let [zero, one] = [0, 1].map(|rank| Record::Began(JobRank(rank)));
+        let [zero, one] = [0, 1].map(|rank| Record::Joined(JobRank(rank)));
         let [end, other_end] = [0, 1].map(|rank| Record::Passed(JobRank(rank)));
         let all = [one.clone(), zero.clone(), other_end, end];
         assert_eq!(judge(0, "", &all), Ok(()));
@@ -527,13 +530,15 @@ mod tests {
         let over = "the job of 2 ranks over tcp";
         assert_eq!(
             judge(124, "ranks 0, 1 still ran", &[]),
-            Err(format!("{over} did not end in time: ranks 0, 1 still ran"))
+            Err(format!(
+                "{over} ended by its time limit: ranks 0, 1 still ran"
+            ))
         );
         assert_eq!(judge(3, "", &[]), Err(format!("{over} ended with code 3")));
         let killed = JOB.judge(ExitStatus::from_raw(9), "", &[]);
         assert_eq!(
             killed,
-            Err(format!("{over} has lost its launcher, by SIGKILL"))
+            Err(format!("{over} lost its launcher, which SIGKILL killed"))
         );
     }
 
@@ -555,6 +560,6 @@ mod tests {
         assert_eq!((good.harness, good.ranks), (9, 2));
         assert_eq!(good.name, "t with spaces");
         // Standard output is something else.
-        assert!(good.report().is_none());
+        assert!(good.results().is_none());
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Run {
     /// Put "[rank] " before each line of the ranks' output
     #[arg(long)]
     tag_output: bool,
-    /// After this many seconds report what ranks wait for, kill the job and exit with code 124
+    /// After this many seconds print what each rank waits for, kill the job and exit with code 124
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
     /// What becomes of the job when a rank dies; `continue` takes programs with a handler for lost

@@ -12,7 +12,7 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn parse(item: TokenStream) -> Result<Self, Mistake> {
-        let not_one = |at| Mistake::new("`argonet::test` belongs to a function", at);
+        let not_one = |at| Mistake::new("`#[argonet::test]` can only be put on a function", at);
         let mut tokens = item.into_iter().peekable();
         let mut attributes = TokenStream::new();
         while let Some(sharp) = tokens.next_if(|token| is_punct(token, '#')) {
@@ -36,7 +36,7 @@ impl Function {
             .iter()
             .any(|word| is_word(&keyword, word))
         {
-            let text = format!("a test is a plain function, without `{keyword}`");
+            let text = format!("remove `{keyword}`: a test is a plain function");
             return Err(Mistake::new(text, at));
         }
         if !is_word(&keyword, "fn") {
@@ -47,7 +47,7 @@ impl Function {
             Some(TokenTree::Group(group)) => group,
             Some(other) => {
                 return Err(Mistake::new(
-                    "a test has no parameters of types or lifetimes",
+                    "a test cannot be generic: remove the parameters in `<...>`",
                     other.span(),
                 ));
             }

@@ -57,7 +57,7 @@ impl Mistake {
 
 /// The test for the harness.
 ///
-/// Words of capitals in it stand for tokens of the user's.
+/// Words in capitals are replaced by the user's tokens.
 const TEMPLATE: &str = r#"
     #[::core::prelude::v1::test]
     ATTRIBUTES
@@ -69,8 +69,8 @@ const TEMPLATE: &str = r#"
                     name: ::core::concat!(::core::module_path!(), "::", ::core::stringify!(NAME)),
                     ranks: &[RANKS],
                     conduits: &[CONDUITS],
-                    neighborhood: NEIGHBORHOOD,
-                    seconds: SECONDS,
+                    neighborhood_size: NEIGHBORHOOD,
+                    timeout_s: SECONDS,
                     variables: &[VARIABLES],
                 };
                 &__ARGONET_TEST

@@ -12,8 +12,8 @@ pub(crate) struct Options {
     pub(crate) variables: TokenStream,
 }
 
-/// The options that take one value, or a list of values.
-const NAMES: &str = "the options are `ranks`, `conduit`, `neighborhood`, `timeout` and `env`";
+/// All options, for messages.
+const NAMES: &str = "the options are `ranks`, `conduit`, `neighborhood_size`, `timeout` and `env`";
 
 impl Options {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self, Mistake> {
@@ -51,7 +51,7 @@ impl Options {
                 let some = pieces(list(value(name, rest)?)).into_iter().map(some);
                 self.conduits = with_commas(some);
             }
-            "neighborhood" => self.neighborhood = some(value(name, rest)?),
+            "neighborhood_size" => self.neighborhood = some(value(name, rest)?),
             "timeout" => self.seconds = value(name, rest)?,
             "env" => self.variables = variables(name, rest)?,
             _ => {

@@ -78,7 +78,8 @@ impl<T: AtomicWord> AtomicBatch<T> {
         if self.records.capacity() == 0 {
             self.records.reserve_exact(self.room);
         }
-        // One that no record can hold lies outside of every segment, which its owner will say.
+        // A larger offset does not fit a record. It is outside of every segment, so the owner
+        // refuses the capped one too.
         let offset = offset.0.min(NO_OFFSET);
         let head = offset << 8 | u64::from(what.operation.bit().trailing_zeros());
         let numbers = [head, what.operand1.bits(), what.operand2.bits()];
@@ -130,10 +131,10 @@ impl<C: Conduit> Engine<C> {
         Ok(!self.is_word_mapped::<T>(word)?)
     }
 
-    /// Starts the operations of a batch on words of `to`, in their order, and returns the event of
-    /// their completion, when the values before of those that fetch are at `values`.
+    /// Starts a batch on words of `to` and returns the event of its completion.
     ///
-    /// The batch may be changed when this returns.
+    /// The operations are done in their order. When the event is complete, the values before of
+    /// those that fetch are at `values`. The batch may be changed when this returns.
     ///
     /// # Safety
     /// `values` is writable for as many numbers as the batch has values, until the event is
@@ -235,7 +236,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Asks the processor for the words of records, whose misses of the cache then overlap.
+    /// Prefetches the words of records, so that their cache misses overlap.
     fn prefetch_words(&self, mut numbers: &[u64]) {
         let Some(base) = self.directory.directory().span_base(self.rank) else {
             return;
