@@ -1,6 +1,7 @@
 //! Tests by the attribute `argonet::test`.
 //!
-//! Some are ignored: others start this program anew for one of them, and look at its output.
+//! Some do nothing unless others ask for it, which start this program anew for one of them and look
+//! at its output.
 
 use argonet::{Par, Result, SharedArray, Threading, World};
 use std::io::{BufRead, BufReader};
@@ -204,8 +205,10 @@ mod inner {
     use super::*;
 
     #[argonet::test]
-    #[ignore = "a test below runs it"]
     fn prints_and_fails(world: &mut World) -> Result<()> {
+        if !is_asked() {
+            return Ok(());
+        }
         println!("out of {}", world.rank());
         eprintln!("err of {}", world.rank());
         world.barrier()?;
@@ -215,8 +218,10 @@ mod inner {
 }
 
 #[argonet::test(ranks = 2, timeout = 1)]
-#[ignore = "a test below runs it"]
 fn hangs(world: &mut World) -> Result<()> {
+    if !is_asked() {
+        return Ok(());
+    }
     match world.rank().0 {
         0 => world.barrier(),
         _ => world.wait_until(|| false),
@@ -236,15 +241,17 @@ fn fails_if_it_ends_too_late(world: &mut World) -> Result<()> {
 }
 
 #[argonet::test(ranks = 3)]
-#[ignore = "a test below runs it"]
 fn waits_for_ever(world: &mut World) -> Result<()> {
+    if !is_asked() {
+        return Ok(());
+    }
     println!("process {}", std::process::id());
     world.wait_until(|| false)
 }
 
 /// The launcher, which the harness does not wait for without end.
 #[argonet::test(timeout = 1)]
-#[should_panic(expected = "within 10 s after its `timeout` of 1 s, and was killed")]
+#[should_panic(expected = "within 6 s after its `timeout` of 1 s, and was killed")]
 fn fails_with_a_launcher_that_is_stopped(world: &mut World) -> Result<()> {
     let launcher = rustix::process::getppid().unwrap();
     rustix::process::kill_process(launcher, rustix::process::Signal::STOP).unwrap();
@@ -252,15 +259,21 @@ fn fails_with_a_launcher_that_is_stopped(world: &mut World) -> Result<()> {
 }
 
 #[argonet::test]
-#[ignore = "a test below runs it"]
 fn passes_and_prints(world: &mut World) {
     println!("out of {}", world.rank());
 }
 
-/// This program, for one of its ignored tests.
+/// Asks tests for what they do not do by themselves.
+const ASKED: &str = "ARGONET_TEST_ASKED";
+
+fn is_asked() -> bool {
+    std::env::var_os(ASKED).is_some()
+}
+
+/// This program, for one of its tests that has to be asked.
 fn this(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--ignored"]);
+    command.args(["--exact", test]).env(ASKED, "1");
     command
 }
 

@@ -42,7 +42,7 @@ use crate::sys;
 const VARIABLE: &str = "ARGONET_TEST_JOB";
 
 /// What the harness gives a launcher beyond the time limit, before it kills it.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(6);
 
 /// The name of the file of results, by which a process knows its descriptor.
 const RESULTS: &str = "argonet-test";

@@ -35,7 +35,7 @@ const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
 ///
 /// From an empty target directory on two processors. A full run checks with the minimum Rust
 /// version, too, and needs rustup if another one is used.
-pub(crate) const BUILD: Budget = seconds("build", 960, 0);
+pub(crate) const BUILD: Budget = seconds("build", 1100, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.

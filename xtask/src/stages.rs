@@ -10,19 +10,10 @@ use std::time::Instant;
 // Test programs are named by themselves and run with `--workspace`. With `--package` cargo would
 // build what they depend on once more for each package whose features differ.
 
-/// Test programs that start whole jobs.
+/// Test programs that start whole jobs, but for the quick one of `argonet::test`.
 ///
 /// They run in their own stage, all other test programs in the stage `unit`.
-const JOB_TESTS: [&str; 8] = [
-    "launch",
-    "jobs",
-    "attribute",
-    "gups",
-    "kmers",
-    "heat",
-    "perf",
-    "install",
-];
+const JOB_TESTS: [&str; 7] = ["launch", "jobs", "gups", "kmers", "heat", "perf", "install"];
 
 /// The test program of the stage `networks`.
 const NETWORK_TESTS: &str = "jobs";
