@@ -274,8 +274,7 @@ impl Record {
 
     /// Writes it in one piece, behind those of other ranks.
     fn write(&self, results: BorrowedFd<'_>) {
-        // There is nowhere left to results that this fails; the job then fails for a missing
-        // record.
+        // There is nowhere left to report that this fails; the job then fails for a missing record.
         let _ = rustix::io::write(results, self.to_text().as_bytes());
     }
 }
@@ -325,8 +324,8 @@ impl Description {
     fn results(&self) -> Option<BorrowedFd<'static>> {
         let fd = sys::examine_fd(self.results)?;
         let path = std::fs::read_link(format!("/proc/self/fd/{}", self.results)).ok()?;
-        let is_report = path.to_str()?.starts_with(&format!("/memfd:{RESULTS}"));
-        is_report.then_some(fd)
+        let are_results = path.to_str()?.starts_with(&format!("/memfd:{RESULTS}"));
+        are_results.then_some(fd)
     }
 }
 

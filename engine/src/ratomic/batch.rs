@@ -210,12 +210,8 @@ impl<C: Conduit> Engine<C> {
                 rank: self.rank,
                 offset: SegmentOffset(head >> 8),
             };
-            let place = match self.owned(target, what) {
-                Ok(place) => place,
-                Err((range, outside)) => {
-                    self.refuse(delivery, range, outside);
-                    return Ok(());
-                }
+            let Some(place) = self.owned_or_refused(delivery, target, what) else {
+                return Ok(());
             };
             // SAFETY: it lies in memory attached here, as was just checked with its alignment.
             let before = unsafe { what.apply(place) };

@@ -63,12 +63,8 @@ impl<C: Conduit> Engine<C> {
     pub(in super::super) fn serve_atomic(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let request = Request::unpack(self.rank, delivery.args()).ok_or(ARGUMENTS)?;
         let Request { target, what, op } = request;
-        let place = match self.owned(target, what) {
-            Ok(place) => place,
-            Err((range, outside)) => {
-                self.refuse(delivery, range, outside);
-                return Ok(());
-            }
+        let Some(place) = self.owned_or_refused(delivery, target, what) else {
+            return Ok(());
         };
         // SAFETY: it lies in memory attached or bound here, as was just checked with its alignment;
         // the client that bound it promised that it is writable and how it is accessed.
@@ -88,12 +84,23 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Where a word that a peer names lies here.
-    pub(super) fn owned(
+    /// Where a word that a peer names lies here; if it lies nowhere, the message is refused.
+    pub(super) fn owned_or_refused(
         &self,
+        delivery: &mut Delivery<'_>,
         target: Target,
         what: Untyped,
-    ) -> Result<NonNull<u8>, (Range, Outside)> {
+    ) -> Option<NonNull<u8>> {
+        match self.owned(target, what) {
+            Ok(place) => Some(place),
+            Err((range, outside)) => {
+                self.refuse(delivery, range, outside);
+                None
+            }
+        }
+    }
+
+    fn owned(&self, target: Target, what: Untyped) -> Result<NonNull<u8>, (Range, Outside)> {
         let bytes = what.dt.bytes().unwrap_or(0);
         let base = (self.segment_base)(self.rank);
         let (endpoint, address) = match target {

@@ -115,12 +115,11 @@ impl<C: Conduit> Engine<C> {
         if op != UNANSWERED || what.operation.is_fetching() {
             return Err(ARGUMENTS);
         }
-        match self.owned(target, what) {
+        if let Some(place) = self.owned_or_refused(delivery, target, what) {
             // SAFETY: it lies in memory attached or bound here, as was just checked with its
             // alignment; the client that bound it promised that it is writable and how it is
             // accessed.
-            Ok(place) => _ = unsafe { what.apply(place) },
-            Err((range, outside)) => self.refuse(delivery, range, outside),
+            unsafe { what.apply(place) };
         }
         Ok(())
     }
