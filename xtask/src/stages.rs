@@ -13,7 +13,19 @@ use std::time::Instant;
 /// Test programs that start whole jobs, but for the quick one of `argonet::test`.
 ///
 /// They run in their own stage, all other test programs in the stage `unit`.
-const JOB_TESTS: [&str; 7] = ["launch", "jobs", "gups", "kmers", "heat", "perf", "install"];
+const JOB_TESTS: [&str; 7] = [
+    "launch",
+    "jobs",
+    "gups",
+    "kmers",
+    "heat",
+    "perf",
+    INSTALL_TEST,
+];
+
+/// The one of installations, and how it learns that it leaves out where these are put.
+const INSTALL_TEST: &str = "install";
+const PLACES: &str = "ARGONET_TEST_PLACES";
 
 /// The test program of the stage `networks`.
 const NETWORK_TESTS: &str = "jobs";
@@ -166,7 +178,9 @@ pub(crate) fn build(run: &mut Run) {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
     archives(run);
-    book::build(run);
+    if Turn::PlacesAndBook.is_in(run) {
+        book::build(run);
+    }
     if run.full() {
         oldest::check(run);
     }
@@ -383,21 +397,24 @@ fn seeds_of(run: &mut Run, count: u64, interfaces: u64) {
     run.tests(SEED_TESTS, &mut command);
 }
 
-/// Checks that build everything once more, which takes minutes: one run has those of one turn, the
-/// next commit's as likely those of the other.
+/// Checks that take minutes and that few changes concern: one run has those of one turn, the next
+/// commit's as likely those of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// AddressSanitizer.
     Memory,
     /// Loom models and counts of instructions.
     OrdersAndCounts,
+    /// Installing over, beside and instead of other files, and the book.
+    PlacesAndBook,
 }
 
 impl Turn {
     const fn of(commit: u64) -> Self {
-        match commit % 2 {
+        match commit % 3 {
             0 => Self::Memory,
-            _ => Self::OrdersAndCounts,
+            1 => Self::OrdersAndCounts,
+            _ => Self::PlacesAndBook,
         }
     }
 
@@ -426,7 +443,12 @@ pub(crate) fn jobs(run: &mut Run) {
         return;
     }
     for name in (0..repeats).flat_map(|_| JOB_TESTS) {
-        run.tests(name, test([name]).args(["--", &at_once()]));
+        let mut command = test([name]);
+        command.args(["--", &at_once()]);
+        if name == INSTALL_TEST && !Turn::PlacesAndBook.is_in(run) {
+            command.env(PLACES, "none");
+        }
+        run.tests(name, &mut command);
     }
     if run.full() {
         let mut faults = test([NETWORK_TESTS]);
@@ -541,17 +563,18 @@ mod tests {
 
     #[test]
     fn runs_that_take_turns_have_one_turn_and_others_have_all() {
-        let (memory, others) = (Turn::Memory, Turn::OrdersAndCounts);
-        assert_eq!([0, 1, 2, 3].map(Turn::of), [memory, others, memory, others]);
+        let all = [Turn::Memory, Turn::OrdersAndCounts, Turn::PlacesAndBook];
+        assert_eq!([3, 4, 5].map(Turn::of), all);
         let mut run = Run {
             effort: Effort::Usual,
             until: Instant::now() + std::time::Duration::from_secs(60),
             takes_turns: true,
             tally: crate::tally::Tally::default(),
         };
-        assert_ne!(memory.is_in(&run), others.is_in(&run));
+        let turns = all.into_iter().filter(|turn| turn.is_in(&run));
+        assert_eq!(turns.count(), 1);
         run.takes_turns = false;
-        assert!(memory.is_in(&run) && others.is_in(&run));
+        assert!(all.into_iter().all(|turn| turn.is_in(&run)));
     }
 
     /// A program of that name in another package would run with it.
