@@ -9,10 +9,10 @@ use crate::raw::{Event, PreparedPayload, Raw, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{
-    Aggregator, Am, AmContext, AmError, AtomicOp, BadValue, Blocks, BootError, Builder, Error,
-    GlobalPtr, GlobalRef, GlobalSlice, Limits, OutOfRange, Payload, Quiet, Rank, Reduction, Rpc,
-    RpcError, Section, SectionError, SegmentError, SettingsError, SharedArray, Signal, StartError,
-    Team,
+    Aggregator, Am, AmContext, AmError, AtomicOp, BadValue, Blocks, BootError, Builder, DistObject,
+    Error, GlobalPtr, GlobalRef, GlobalSlice, Limits, OutOfRange, Payload, Quiet, Rank, Reduction,
+    Rpc, RpcError, RpcOn, Section, SectionError, SegmentError, SettingsError, SharedArray, Signal,
+    StartError, Team,
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
@@ -24,6 +24,8 @@ assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Collectives<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Aggregator<'static, u64, Seq>: Send, Sync);
 assert_not_impl_any!(Aggregator<'static, u64, Par>: Send, Sync);
+assert_not_impl_any!(DistObject<'static, u64, Seq>: Send, Sync);
+assert_impl_all!(DistObject<'static, u64, Par>: Send, Sync);
 assert_impl_all!(World<Par>: Send, Sync);
 assert_impl_all!(GlobalRef<'static, u64>: Send, Sync);
 assert_impl_all!(Raw<'static, Par>: Send, Sync);
@@ -47,6 +49,7 @@ assert_impl_all!(Signal: Send, Sync);
 // Statics, by which any thread calls and sends; they have nothing of the types that they name.
 assert_impl_all!(Am<u64>: Send, Sync);
 assert_impl_all!(Rpc<(u64,), Cell<u8>>: Send, Sync);
+assert_impl_all!(RpcOn<Cell<u8>, (u64,), Cell<u8>>: Send, Sync);
 
 // A thread may return it, and `Box<dyn Error + Send + Sync>` hold it.
 assert_impl_all!(Error: Send, Sync);

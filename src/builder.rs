@@ -6,7 +6,7 @@ use crate::global::Global;
 use crate::heap::Memory;
 use crate::process;
 use crate::registry;
-use crate::rpc::{Calls, Rpc, RpcEntry};
+use crate::rpc::{Calls, Rpc, RpcEntry, RpcOn};
 use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
@@ -151,6 +151,35 @@ impl Builder {
     {
         self.rpcs.push(Box::new(Rpc::new(name, function)));
         Rpc::new(name, function)
+    }
+
+    /// Registers a function that is called for distributed objects, without the
+    /// [`rpc!`](crate::rpc!) macro.
+    ///
+    /// All ranks register the same names. `A` is a tuple.
+    ///
+    /// ```
+    /// use argonet::DistObject;
+    /// use std::cell::Cell;
+    /// let mut builder = argonet::World::builder();
+    /// let add = builder.rpc_on("add", |sum: &Cell<u32>, (x,): (u32,)| sum.set(sum.get() + x));
+    /// let world = builder.build().unwrap();
+    /// let sum = DistObject::new(&world, Cell::new(1)).unwrap();
+    /// sum.rpc(world.rank(), &add, (4,)).unwrap().wait().unwrap();
+    /// assert_eq!(sum.get(), 5);
+    /// ```
+    pub fn rpc_on<T, A, R>(
+        &mut self,
+        name: &'static str,
+        function: fn(&T, A) -> R,
+    ) -> RpcOn<T, A, R>
+    where
+        T: 'static,
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+    {
+        self.rpcs.push(Box::new(RpcOn::new(name, function)));
+        RpcOn::new(name, function)
     }
 
     /// Has the program go on when its job loses a rank, if the user wants that too.

@@ -1,20 +1,21 @@
 //! Remote procedure calls.
 
+mod calls;
+
 use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
-use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
-use argonet_base::{JobRank, Rank};
-use argonet_engine::{Injection, call_named, internal};
-use argonet_segment::SharedBytes;
+use argonet_am::MAX_MEDIUM;
+use argonet_base::Rank;
+use argonet_engine::call_named;
+pub use calls::Arrived;
+pub(crate) use calls::Calls;
 use core::mem::ManuallyDrop;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
-use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Why a remote procedure call has no result.
@@ -115,6 +116,10 @@ pub enum Status {
     TooDeep = 6,
     /// The arguments have more elements than [`MAX_RPC_ELEMENTS`].
     TooMany = 7,
+    /// The other side has dropped its instance of the [`DistObject`](crate::DistObject).
+    NoInstance = 8,
+    /// The instance there has another type: ranks made their objects in different orders.
+    OtherType = 9,
 }
 
 impl core::fmt::Display for Status {
@@ -126,6 +131,10 @@ impl core::fmt::Display for Status {
             Status::BadResult => "its result cannot be encoded",
             Status::ResultTooLong => "its result is longer than one message can carry",
             Status::Garbled => "its reply was not understood",
+            Status::NoInstance => "its object has no instance there any more",
+            Status::OtherType => {
+                "the instance there has another type; all ranks make their objects in one order"
+            }
             Status::TooDeep => {
                 return write!(
                     f,
@@ -143,9 +152,41 @@ impl core::fmt::Display for Status {
 }
 
 /// Runs a function on encoded arguments and encodes its result.
-pub(crate) type Run = Arc<dyn Fn(&[u8]) -> Result<Vec<u8>, Status> + Send + Sync>;
+pub(crate) type Run = Arc<dyn Fn(&Arrived<'_>) -> Result<Vec<u8>, Status> + Send + Sync>;
 
 const UNRESOLVED: u32 = u32::MAX;
+
+/// The name of a function, and its place in the sorted table once looked up, which is the same
+/// value whichever thread stores it.
+struct Named {
+    name: &'static str,
+    index: AtomicU32,
+}
+
+impl Named {
+    const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            index: AtomicU32::new(UNRESOLVED),
+        }
+    }
+
+    /// To call it by itself, or for an object.
+    fn callee(&self, object: Option<u64>) -> Callee<'_> {
+        Callee {
+            name: self.name,
+            index: &self.index,
+            object,
+        }
+    }
+}
+
+/// The function to call, and the number of the object for which it is called.
+pub(crate) struct Callee<'f> {
+    name: &'static str,
+    index: &'f AtomicU32,
+    object: Option<u64>,
+}
 
 /// A function that other ranks can call with arguments of type `A` (a tuple) and that returns an
 /// `R`.
@@ -171,9 +212,7 @@ const UNRESOLVED: u32 = u32::MAX;
 /// let add = builder.rpc("add", move |(x,): (u32,)| x + k);
 /// ```
 pub struct Rpc<A, R> {
-    name: &'static str,
-    /// Place in the sorted table once looked up; the same value whichever thread stores it.
-    index: AtomicU32,
+    named: Named,
     function: fn(A) -> R,
 }
 
@@ -183,8 +222,7 @@ impl<A, R> Rpc<A, R> {
     #[must_use]
     pub const fn new(name: &'static str, function: fn(A) -> R) -> Self {
         Self {
-            name,
-            index: AtomicU32::new(UNRESOLVED),
+            named: Named::new(name),
             function,
         }
     }
@@ -194,7 +232,7 @@ impl<A, R> Rpc<A, R> {
     /// See the example of [`Rpc`].
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.name
+        self.named.name
     }
 
     /// The function itself, to call it here.
@@ -206,6 +244,50 @@ impl<A, R> Rpc<A, R> {
     }
 }
 
+/// A function that other ranks can call for a [`DistObject<T>`](crate::DistObject): it gets a
+/// reference to the instance of the rank where it runs, then arguments of type `A` (a tuple), and
+/// returns an `R`.
+///
+/// Made by [`rpc!`](crate::rpc!) of a function whose first argument is a reference, or by
+/// [`Builder::rpc_on`](crate::Builder::rpc_on). See the example of
+/// [`DistObject`](crate::DistObject).
+pub struct RpcOn<T, A, R> {
+    named: Named,
+    function: fn(&T, A) -> R,
+}
+
+impl<T, A, R> RpcOn<T, A, R> {
+    /// For the macro.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn new(name: &'static str, function: fn(&T, A) -> R) -> Self {
+        Self {
+            named: Named::new(name),
+            function,
+        }
+    }
+
+    /// Name under which it is registered.
+    ///
+    /// See the example of [`Rpc`].
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.named.name
+    }
+
+    /// The function itself, to call it here.
+    ///
+    /// See the example of [`DistObject`](crate::DistObject).
+    #[must_use]
+    pub fn function(&self) -> fn(&T, A) -> R {
+        self.function
+    }
+
+    pub(crate) fn callee(&self, object: u64) -> Callee<'_> {
+        self.named.callee(Some(object))
+    }
+}
+
 /// A function as the registry keeps it.
 #[doc(hidden)]
 pub trait RpcEntry: Sync {
@@ -213,150 +295,68 @@ pub trait RpcEntry: Sync {
     fn runner(&self) -> Run;
 }
 
+/// Decodes the arguments, runs the function and encodes its result, if a caller waits for it.
+///
+/// The four are the client's code, which a message names if one of them panics.
+fn run_encoded<A: DeserializeOwned, R: Serialize>(
+    name: &'static str,
+    call: &Arrived<'_>,
+    function: impl FnOnce(A) -> R,
+) -> Result<Vec<u8>, Status> {
+    let of = move |what: &str| match process::caller() {
+        Some(Rank(caller)) => format!("{what} `{name}`, called by rank {caller},"),
+        None => format!("{what} `{name}`"),
+    };
+    let args = call_named(
+        || of("decoding the arguments of"),
+        || decode(call.arguments),
+    );
+    let args = args.map_err(|error| match error {
+        DecodeError::TooDeep => Status::TooDeep,
+        DecodeError::TooMany => Status::TooMany,
+        DecodeError::Bytes(_) => Status::BadArguments,
+    })?;
+    // Not dropped by a panic of its encoding: a second panic would abort the process.
+    let result = call_named(|| of("the function"), || function(args));
+    let result = ManuallyDrop::new(result);
+    let encode = || match call.is_awaited {
+        true => postcard::to_stdvec(&*result),
+        false => Ok(Vec::new()),
+    };
+    let bytes = call_named(|| of("encoding the result of"), encode);
+    let drop_result = || drop(ManuallyDrop::into_inner(result));
+    call_named(|| of("dropping the result of"), drop_result);
+    bytes.map_err(|_| Status::BadResult)
+}
+
 impl<A: DeserializeOwned + 'static, R: Serialize + 'static> RpcEntry for Rpc<A, R> {
     fn name(&self) -> &'static str {
-        self.name
+        self.named.name
     }
 
     fn runner(&self) -> Run {
-        let Self { name, function, .. } = *self;
-        // The four are the client's code, which a message names if one of them panics.
-        let of = move |what: &str| match process::caller() {
-            Some(Rank(caller)) => format!("{what} `{name}`, called by rank {caller},"),
-            None => format!("{what} `{name}`"),
-        };
-        Arc::new(move |bytes| {
-            let args = call_named(|| of("decoding the arguments of"), || decode(bytes));
-            let args = args.map_err(|error| match error {
-                DecodeError::TooDeep => Status::TooDeep,
-                DecodeError::TooMany => Status::TooMany,
-                DecodeError::Bytes(_) => Status::BadArguments,
-            })?;
-            // Not dropped by a panic of its encoding: a second panic would abort the process.
-            let result = call_named(|| of("the function"), || function(args));
-            let result = ManuallyDrop::new(result);
-            let encode = || postcard::to_stdvec(&*result);
-            let bytes = call_named(|| of("encoding the result of"), encode);
-            let drop_result = || drop(ManuallyDrop::into_inner(result));
-            call_named(|| of("dropping the result of"), drop_result);
-            bytes.map_err(|_| Status::BadResult)
+        let (name, function) = (self.named.name, self.function);
+        Arc::new(move |call| run_encoded(name, call, function))
+    }
+}
+
+impl<T, A, R> RpcEntry for RpcOn<T, A, R>
+where
+    T: 'static,
+    A: DeserializeOwned + 'static,
+    R: Serialize + 'static,
+{
+    fn name(&self) -> &'static str {
+        self.named.name
+    }
+
+    fn runner(&self) -> Run {
+        let (name, function) = (self.named.name, self.function);
+        Arc::new(move |call| {
+            let instance = call.instance.as_ref().ok_or(Status::NoInstance)?;
+            let value = instance.get::<T>().ok_or(Status::OtherType)?;
+            run_encoded(name, call, |args| function(value, args))
         })
-    }
-}
-
-/// Why a call has no result.
-enum Failure {
-    /// What the other side says.
-    Status(Status),
-    /// The other side is lost.
-    Lost,
-}
-
-/// Result of one call, filled by the handler of the reply.
-type Cell = Arc<Mutex<Option<Result<Vec<u8>, Failure>>>>;
-
-/// The functions of this program, and the calls under way.
-#[derive(Default)]
-pub(crate) struct Calls {
-    /// Sorted by name, the same on all ranks.
-    functions: Vec<(&'static str, Run)>,
-    /// By ticket: where the call is to run, and its result.
-    waiting: Mutex<HashMap<u64, (JobRank, Cell)>>,
-    next: Mutex<u64>,
-}
-
-impl Calls {
-    /// `functions` sorted by name.
-    pub(crate) fn new(functions: Vec<(&'static str, Run)>) -> Self {
-        Self {
-            functions,
-            ..Self::default()
-        }
-    }
-
-    fn find(&self, name: &str) -> Option<u32> {
-        let found = self
-            .functions
-            .binary_search_by(|(held, _)| (*held).cmp(name))
-            .ok()?;
-        u32::try_from(found).ok()
-    }
-
-    fn start(&self, to: JobRank) -> (u64, Cell) {
-        let mut next = self.next.lock();
-        *next += 1;
-        let cell = Cell::default();
-        self.waiting.lock().insert(*next, (to, Arc::clone(&cell)));
-        (*next, cell)
-    }
-
-    /// Ends the calls that were to run at a rank that is lost.
-    pub(crate) fn lose(&self, rank: JobRank) {
-        let mut waiting = self.waiting.lock();
-        for (_, (_, cell)) in waiting.extract_if(|_, (to, _)| *to == rank) {
-            *cell.lock() = Some(Err(Failure::Lost));
-        }
-    }
-
-    /// Puts the two handlers of the protocol into the table.
-    pub(crate) fn register(self: &Arc<Self>, table: &mut HandlerTable) -> Result<(), AmError> {
-        let this = Arc::clone(self);
-        let call = move |delivery: &mut Delivery<'_>| this.serve(delivery);
-        table.register_internal(internal::RPC_CALL, "argonet::rpc_call", Box::new(call))?;
-        let this = Arc::clone(self);
-        let result = move |delivery: &mut Delivery<'_>| this.finish(delivery);
-        table.register_internal(
-            internal::RPC_RESULT,
-            "argonet::rpc_result",
-            Box::new(result),
-        )
-    }
-
-    /// Handler of a call: arguments index, ticket low, ticket high.
-    fn serve(&self, delivery: &mut Delivery<'_>) {
-        let outcome = match self.functions.get(delivery.arg(0) as usize) {
-            None => Err(Status::UnknownFunction),
-            Some((_, run)) => {
-                let arguments = delivery.payload().to_vec();
-                process::called_by(Rank(delivery.source().0), || run(&arguments))
-            }
-        };
-        let outcome = outcome.and_then(|bytes| {
-            if bytes.len() > MAX_MEDIUM {
-                Err(Status::ResultTooLong)
-            } else {
-                Ok(bytes)
-            }
-        });
-        let (status, bytes) = match outcome {
-            Ok(bytes) => (Status::Done, bytes),
-            Err(status) => (status, Vec::new()),
-        };
-        let args = [status.into(), delivery.arg(1), delivery.arg(2)];
-        let payload = Payload::Medium(SharedBytes::from_slice(&bytes));
-        let reply = Message {
-            handler: internal::RPC_RESULT,
-            args: &args,
-            payload,
-        };
-        // The message is well-formed and its room reserved; a failure means that the sender was no
-        // request, which only the raw layer can produce and which no caller waits for.
-        let _ = delivery.reply(&reply);
-    }
-
-    /// Handler of a result.
-    ///
-    /// A ticket that no caller waits for is dropped: its operation is gone.
-    fn finish(&self, delivery: &mut Delivery<'_>) {
-        let ticket = u64::from(delivery.arg(1)) | u64::from(delivery.arg(2)) << 32;
-        let Some((_, cell)) = self.waiting.lock().remove(&ticket) else {
-            return;
-        };
-        let status = Status::try_from(delivery.arg(0)).unwrap_or(Status::Garbled);
-        *cell.lock() = Some(match status {
-            Status::Done => Ok(delivery.payload().to_vec()),
-            status => Err(Failure::Status(status)),
-        });
     }
 }
 
@@ -392,69 +392,35 @@ impl<M: Threading> World<M> {
         A: Serialize,
         R: DeserializeOwned,
     {
-        let (name, rank) = (function.name, self.rank());
-        let mut index = function.index.load(Ordering::Relaxed);
-        if index == UNRESOLVED {
-            let found = self.inner.calls.find(name);
-            index = found.ok_or_else(|| RpcError::Unregistered {
-                name: name.into(),
-                rank,
-            })?;
-            function.index.store(index, Ordering::Relaxed);
-        }
-        let bytes = postcard::to_stdvec(&args).map_err(|cause| RpcError::Encode {
-            name: name.into(),
-            cause: cause.to_string(),
-            rank,
-        })?;
-        if bytes.len() > MAX_MEDIUM {
-            return Err(RpcError::TooLong {
-                name: name.into(),
-                len: bytes.len(),
-                rank,
-            }
-            .into());
-        }
-        let (ticket, cell) = self.inner.calls.start(Self::job_rank(to));
-        let words = [index, ticket as u32, (ticket >> 32) as u32];
-        let message = Message {
-            handler: internal::RPC_CALL,
-            args: &words,
-            payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
-        };
-        let sent = process::with(|ctx| {
-            self.engine()
-                .request(ctx, Self::job_rank(to), &message, Injection::Blocking)
-        });
-        if let Err(error) = sent {
-            self.inner.calls.waiting.lock().remove(&ticket);
-            return Err(error.into());
-        }
-        Ok(Op::waiting(self, move || {
-            let outcome = cell.lock().take()?;
-            let failed = |failure| match failure {
-                Failure::Status(status) => Error::from(RpcError::Failed {
-                    name: name.into(),
-                    at: to,
-                    status,
-                    rank,
-                }),
-                Failure::Lost => Error::from(AmError::PeerLost {
-                    at: JobRank(rank.0),
-                    peer: Self::job_rank(to),
-                }),
-            };
-            Some(outcome.map_err(failed).and_then(|bytes| {
-                decode(&bytes).map_err(|cause| {
-                    Error::from(RpcError::Decode {
-                        name: name.into(),
-                        at: to,
-                        cause: cause.to_string(),
-                        rank,
-                    })
-                })
-            }))
-        }))
+        self.call(to, &function.named.callee(None), &args)
+    }
+
+    /// Runs a registered function at `to`, as [`rpc`](Self::rpc) does, and drops its result there:
+    /// no message comes back.
+    ///
+    /// Waits, polling, only while `to` has no room. [`drain`](Self::drain) waits until all one-way
+    /// calls have run. If the function cannot run there, as its arguments do not decode, the job
+    /// ends with a message, for no operation could fail.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// static SUM: AtomicU64 = AtomicU64::new(0);
+    /// argonet::rpc! {
+    ///     fn add(values: Vec<u64>) { SUM.fetch_add(values.iter().sum(), Ordering::Relaxed); }
+    /// }
+    /// # let world = argonet::World::init().unwrap();
+    /// world.rpc_one_way(world.rank(), &add, (vec![1, 2, 3],)).unwrap();
+    /// world.drain().unwrap();
+    /// assert_eq!(SUM.load(Ordering::Relaxed), 6);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`rpc`](Self::rpc), but for those of its operation.
+    pub fn rpc_one_way<A, R>(&self, to: Rank, function: &Rpc<A, R>, args: A) -> Result<()>
+    where
+        A: Serialize,
+    {
+        self.call_one_way(to, &function.named.callee(None), &args)
     }
 }
 
@@ -478,15 +444,19 @@ pub fn caller() -> Option<Rank> {
 
 /// Defines functions that other ranks can call and registers them before `main`.
 ///
-/// Arguments and results are of any type that serde can encode. It expands to a static of type
-/// [`Rpc`] and a registration by `ctor`, which contains an `#[allow(unsafe_code)]`: a crate that
-/// forbids unsafe code uses [`Builder::rpc`](crate::Builder::rpc) instead. See [`World::rpc`].
+/// Arguments and results are of any type that serde can encode. A function whose first argument is
+/// a reference is called for a [`DistObject`](crate::DistObject), whose instance it gets; other
+/// arguments are values. See [`World::rpc`].
+///
+/// It expands to a static of type [`Rpc`] or [`RpcOn`] and a registration by `ctor`, which contains
+/// an `#[allow(unsafe_code)]`: a crate that forbids unsafe code uses
+/// [`Builder::rpc`](crate::Builder::rpc) and [`Builder::rpc_on`](crate::Builder::rpc_on) instead.
 ///
 /// ```
 /// argonet::rpc! {
 ///     /// Puts words together.
 ///     pub fn join(words: Vec<String>, between: String) -> String { words.join(&between) }
-///     fn nothing() -> () {}
+///     fn nothing() {}
 /// }
 /// # let world = argonet::World::init().unwrap();
 /// let words = vec!["a".to_owned(), "b".to_owned()];
@@ -496,13 +466,10 @@ pub fn caller() -> Option<Rank> {
 /// ```
 #[macro_export]
 macro_rules! rpc {
-    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident : $ty:ty),* $(,)?) -> $ret:ty $body:block)*) => {$(
-        $(#[$meta])*
-        #[allow(non_upper_case_globals)]
-        $vis static $name: $crate::Rpc<($($ty,)*), $ret> = {
-            fn $name(($($arg,)*): ($($ty,)*)) -> $ret $body
-            $crate::Rpc::new(concat!(module_path!(), "::", stringify!($name)), $name)
-        };
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($args:tt)*) $(-> $ret:ty)? $body:block)*) => {$(
+        $crate::__rpc! {
+            [$(#[$meta])* $vis] $name ($($args)*) [$($ret)?] $body
+        }
         const _: () = {
             $crate::__private::ctor::declarative::ctor! {
                 #[ctor(unsafe)]
@@ -510,4 +477,32 @@ macro_rules! rpc {
             }
         };
     )*};
+}
+
+/// One function of [`rpc!`]: the static that others call it by.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __rpc {
+    ($head:tt $name:ident $args:tt [] $body:block) => {
+        $crate::__rpc! { $head $name $args [()] $body }
+    };
+    ($head:tt $name:ident ($of:ident : & mut $($args:tt)*) $ret:tt $body:block) => {
+        compile_error!("a function of a distributed object gets a shared reference: put what it changes into a `Cell`, a `RefCell` or a `Mutex`");
+    };
+    ([$(#[$meta:meta])* $vis:vis] $name:ident ($of:ident : & $state:ty $(, $arg:ident : $ty:ty)* $(,)?) [$ret:ty] $body:block) => {
+        $(#[$meta])*
+        #[allow(non_upper_case_globals)]
+        $vis static $name: $crate::RpcOn<$state, ($($ty,)*), $ret> = {
+            fn $name($of: &$state, ($($arg,)*): ($($ty,)*)) -> $ret $body
+            $crate::RpcOn::new(concat!(module_path!(), "::", stringify!($name)), $name)
+        };
+    };
+    ([$(#[$meta:meta])* $vis:vis] $name:ident ($($arg:ident : $ty:ty),* $(,)?) [$ret:ty] $body:block) => {
+        $(#[$meta])*
+        #[allow(non_upper_case_globals)]
+        $vis static $name: $crate::Rpc<($($ty,)*), $ret> = {
+            fn $name(($($arg,)*): ($($ty,)*)) -> $ret $body
+            $crate::Rpc::new(concat!(module_path!(), "::", stringify!($name)), $name)
+        };
+    };
 }

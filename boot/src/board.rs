@@ -48,6 +48,8 @@ pub enum WaitFor {
     Segments = 12,
     /// A word of its segment that another rank changes.
     Signal = 13,
+    /// The other ranks, which make their instances of a distributed object.
+    Instances = 14,
 }
 
 /// A wait of a rank, and the rank that it waits for.
@@ -101,6 +103,7 @@ impl fmt::Display for Waiting {
             WaitFor::Arrival => ("for anything to arrive", " from"),
             WaitFor::Segments => ("for segments to be there", " on"),
             WaitFor::Signal => ("for a signal", " from"),
+            WaitFor::Instances => ("for all instances of a distributed object", ", now for"),
         };
         f.write_str(what)?;
         match self.peer {

@@ -159,6 +159,9 @@ impl fmt::Display for Called {
             }
             Sequence::Barriers(BarrierKind::Finalize) => f.write_str("the end of the world"),
             Sequence::Barriers(BarrierKind::Segments) => f.write_str("the use of segments"),
+            Sequence::Barriers(BarrierKind::Instances) => {
+                f.write_str("the making of a distributed object")
+            }
             Sequence::Team(key) if key != TeamKey::WORLD => {
                 write!(f, "{} of team {:#x}", self.label, key.0)
             }

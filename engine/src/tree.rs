@@ -47,6 +47,8 @@ pub enum BarrierKind {
     Finalize,
     /// Begins or ends the use of segments.
     Segments,
+    /// Makes a distributed object.
+    Instances,
 }
 
 impl From<BarrierKind> for WaitFor {
@@ -57,18 +59,20 @@ impl From<BarrierKind> for WaitFor {
             BarrierKind::Quiet => Self::Quiet,
             BarrierKind::Finalize => Self::Finalize,
             BarrierKind::Segments => Self::Segments,
+            BarrierKind::Instances => Self::Instances,
         }
     }
 }
 
 impl BarrierKind {
     /// All kinds, by their numbers.
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Client,
         Self::Drain,
         Self::Quiet,
         Self::Finalize,
         Self::Segments,
+        Self::Instances,
     ];
 }
 

@@ -1,9 +1,10 @@
 //! Jobs that go on without ranks that have died.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use argonet::{AmError, Error, Rank, Reduction, Result, SharedArray, Team, World};
+use argonet::{AmError, DistObject, Error, Rank, Reduction, Result, SharedArray, Team, World};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::support::{Done, Job, Outcome, Path, Program, Random, Test};
@@ -268,6 +269,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         exchange.wait().map(drop)
     }),
     ("drain", |world, _, _| world.drain()),
+    ("object", |world, _, _| {
+        DistObject::new(world, Cell::new(1)).map(drop)
+    }),
     ("quiet phase", |world, _, _| world.quiet(|_| ())),
     ("split", |world, _, _| {
         world.team().split(world, Some(0), 0).map(drop)

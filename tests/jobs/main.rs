@@ -31,6 +31,7 @@ mod mismatch;
 mod negotiated;
 #[path = "../network/mod.rs"]
 mod network;
+mod objects;
 mod ordering;
 mod put_get;
 mod quiet;
@@ -71,6 +72,7 @@ fn main() {
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
+            objects::PROGRAMS,
             settings::PROGRAMS,
             teams::PROGRAMS,
             threads::PROGRAMS,
@@ -119,6 +121,7 @@ fn main() {
         quiet::TESTS,
         raw_handlers::TESTS,
         rpc::TESTS,
+        objects::TESTS,
         settings::TESTS,
         teams::TESTS,
         threads::TESTS,

@@ -2,10 +2,12 @@
 //! calls, and no rank gets data out of them.
 
 use std::any::TypeId;
+use std::sync::atomic::AtomicU32;
 
 use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use argonet::{
-    Blocks, Builder, Collectives, Par, Rank, Reducible, Reduction, Seq, Threading, World,
+    Blocks, Builder, Collectives, DistObject, InstanceIn, Par, Rank, Reducible, Reduction, Seq,
+    Threading, World,
 };
 
 use crate::support::{Done, Job, Path, Program, Test};
@@ -95,13 +97,26 @@ fn broadcast_in_team<M: Threading>(world: &World<M>, root: u32) -> Done {
     Ok(())
 }
 
-fn cases<M: Threading>() -> Vec<Case<M>> {
+fn cases<M: Threading>() -> Vec<Case<M>>
+where
+    AtomicU32: InstanceIn<M>,
+{
     vec![
         Case {
             name: "mismatch-barrier",
             one: |world| Ok(world.barrier()?),
             other: |world| reduce_all(world, Reduction::Sum, &mut [1u64]),
             names: ["a barrier", "a reduce-to-all of 1 u64 by Sum"],
+        },
+        Case {
+            name: "mismatch-object",
+            one: |world| Ok(world.barrier()?),
+            other: |world| {
+                DistObject::new(world, AtomicU32::new(1))?;
+                println!("{DATA}");
+                Ok(())
+            },
+            names: ["a barrier", "the making of a distributed object"],
         },
         Case {
             name: "mismatch-reduction",
@@ -357,12 +372,18 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
     ]
 }
 
-fn find<M: Threading>(name: &str) -> Case<M> {
+fn find<M: Threading>(name: &str) -> Case<M>
+where
+    AtomicU32: InstanceIn<M>,
+{
     let case = cases().into_iter().find(|case| case.name == name);
     case.expect("a case")
 }
 
-fn run<M: Threading>(name: &str, build: fn(Builder) -> argonet::Result<World<M>>) -> Done {
+fn run<M: Threading>(name: &str, build: fn(Builder) -> argonet::Result<World<M>>) -> Done
+where
+    AtomicU32: InstanceIn<M>,
+{
     let case = find(name);
     let world = build(World::builder())?;
     // All have begun.

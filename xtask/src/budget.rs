@@ -33,8 +33,8 @@ const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
 /// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have
 /// nothing to say.
 ///
-/// From an empty target directory on two processors. The book is built in its turn. A full run checks with the minimum Rust
-/// version, too, and needs rustup if another one is used.
+/// From an empty target directory on two processors. The book is built in its turn. A full run
+/// checks with the minimum Rust version, too, and needs rustup if another one is used.
 pub(crate) const BUILD: Budget = seconds("build", 1100, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models.
 ///

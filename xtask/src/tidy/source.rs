@@ -17,6 +17,8 @@ const GLOBALS: &[&str] = &[
     "start/src/process.rs",
     // The rank that called the remote procedure that the calling thread runs.
     "src/process.rs",
+    // Instances of distributed objects of a world of one thread, which never leave that thread.
+    "src/instances.rs",
     // Handlers that register themselves before main; read-only from then on.
     "src/registry.rs",
     // The number of the next negotiated payload: no two conduits share one.

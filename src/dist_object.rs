@@ -1,0 +1,166 @@
+//! Distributed objects: one instance a rank, for which other ranks call functions.
+
+use crate::error::Result;
+use crate::instances::{InstanceIn, Registry};
+use crate::op::Op;
+use crate::process;
+use crate::rpc::RpcOn;
+use crate::world::{Seq, Threading, World};
+use argonet_base::Rank;
+use argonet_engine::BarrierKind;
+use core::fmt;
+use core::ops::Deref;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// An object with one instance on each rank: any rank can call functions at any other that get a
+/// reference to the instance there.
+///
+/// The owner of an instance reaches it, too, by dereferencing. In a world of one thread an instance
+/// is any value, and a [`RefCell`](std::cell::RefCell) or [`Cell`](std::cell::Cell) inside lets
+/// functions change it. In a [`World<Par>`](crate::Par) other threads may run functions, so it is
+/// [`Send`] and [`Sync`] ([`InstanceIn`](crate::InstanceIn)).
+///
+/// ```
+/// use argonet::{DistObject, Rank, World};
+/// use std::cell::RefCell;
+/// use std::collections::HashMap;
+///
+/// type Words = RefCell<HashMap<String, u64>>;
+///
+/// argonet::rpc! {
+///     fn count(words: &Words, word: String) { *words.borrow_mut().entry(word).or_default() += 1; }
+///     fn times(words: &Words, word: String) -> u64 {
+///         words.borrow().get(&word).copied().unwrap_or(0)
+///     }
+/// }
+///
+/// let world = World::init().unwrap();
+/// // Each rank has the words of one part of a hash table.
+/// let words = DistObject::new(&world, Words::default()).unwrap();
+/// let owner = |word: &str| Rank(word.len() as u32 % world.size());
+/// for word in ["one", "two", "one"] {
+///     words.rpc_one_way(owner(word), &count, (word.into(),)).unwrap();
+/// }
+/// world.drain().unwrap();
+/// let ones = words.rpc(owner("one"), &times, ("one".into(),)).unwrap();
+/// assert_eq!(u64::from(world.size()) * 2, ones.wait().unwrap());
+/// // The instance of this rank, and the function on it.
+/// let here = (times.function())(&words, ("one".into(),));
+/// assert_eq!(here, words.borrow().get("one").copied().unwrap_or(0));
+/// # world.barrier().unwrap();
+/// ```
+///
+/// Functions run as those of [`World::rpc`] do. One that borrows a `RefCell` whose owner waits with
+/// a borrow of its own panics, which ends the job: end borrows before calls that poll.
+///
+/// It cannot outlive its world:
+///
+/// ```compile_fail,E0505
+/// # use argonet::{DistObject, World};
+/// let world = World::init().unwrap();
+/// let object = DistObject::new(&world, 7).unwrap();
+/// world.finalize().unwrap();
+/// assert_eq!(*object, 7);
+/// ```
+///
+/// Dropping it sends nothing and waits for nothing. A function that runs meanwhile on another
+/// thread keeps the instance until it returns. Calls that come later fail with
+/// [`RpcStatus::NoInstance`](crate::RpcStatus::NoInstance), or end the job if they are one-way: a
+/// barrier, or a drain, before it is dropped sees to it that none comes.
+///
+/// Source: UPC++, `upcxx::dist_object`.
+pub struct DistObject<'w, T: InstanceIn<M>, M: Threading = Seq> {
+    world: &'w World<M>,
+    number: u64,
+    value: T::Kept,
+}
+
+impl<'w, T: InstanceIn<M>, M: Threading> DistObject<'w, T, M> {
+    /// Makes the object, of which `value` is this rank's instance.
+    ///
+    /// Collective; blocks, polling, until all ranks have made their instances, so calls find them.
+    /// All ranks make their objects in one order, with one type each.
+    ///
+    /// See the example of [`DistObject`].
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler;
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
+    pub fn new(world: &'w World<M>, value: T) -> Result<Self> {
+        let value = value.keep();
+        let number = process::with(|ctx| {
+            ctx.permit("making a distributed object", world.engine().rank())?;
+            let instances = &world.inner.calls.instances;
+            let number = instances.number();
+            T::publish(&value, number, Registry(instances));
+            Ok::<_, argonet_am::AmError>(number)
+        })?;
+        // Withdraws the instance if the barrier fails.
+        let object = Self {
+            world,
+            number,
+            value,
+        };
+        process::with(|ctx| world.engine().barrier(ctx, BarrierKind::Instances))?;
+        Ok(object)
+    }
+
+    /// Runs a function at `to`, during a later poll there, on the instance of that rank, and
+    /// returns its result.
+    ///
+    /// Everything else is as with [`World::rpc`].
+    ///
+    /// See the example of [`DistObject`].
+    ///
+    /// # Errors
+    /// As [`World::rpc`]. That of the operation is
+    /// [`RpcStatus::NoInstance`](crate::RpcStatus::NoInstance) if `to` has dropped its instance.
+    pub fn rpc<A, R>(&self, to: Rank, function: &RpcOn<T, A, R>, args: A) -> Result<Op<'w, R>>
+    where
+        A: Serialize,
+        R: DeserializeOwned,
+    {
+        self.world.call(to, &function.callee(self.number), &args)
+    }
+
+    /// Runs a function at `to` on the instance of that rank, and drops its result there: no message
+    /// comes back.
+    ///
+    /// Everything else is as with [`World::rpc_one_way`].
+    ///
+    /// See the example of [`DistObject`].
+    ///
+    /// # Errors
+    /// As [`World::rpc_one_way`].
+    pub fn rpc_one_way<A, R>(&self, to: Rank, function: &RpcOn<T, A, R>, args: A) -> Result<()>
+    where
+        A: Serialize,
+    {
+        let callee = function.callee(self.number);
+        self.world.call_one_way(to, &callee, &args)
+    }
+}
+
+/// The instance of this rank.
+impl<T: InstanceIn<M>, M: Threading> Deref for DistObject<'_, T, M> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: InstanceIn<M> + fmt::Debug, M: Threading> fmt::Debug for DistObject<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DistObject")
+            .field("number", &self.number)
+            .field("instance", &&**self)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: InstanceIn<M>, M: Threading> Drop for DistObject<'_, T, M> {
+    fn drop(&mut self) {
+        T::withdraw(self.number, Registry(&self.world.inner.calls.instances));
+    }
+}
