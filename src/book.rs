@@ -15,6 +15,9 @@ mod which {}
 #[doc = include_str!("../docs/book/src/messages.md")]
 mod messages {}
 
+#[doc = include_str!("../docs/book/src/rpc.md")]
+mod rpc {}
+
 #[doc = include_str!("../docs/book/src/collectives.md")]
 mod collectives {}
 

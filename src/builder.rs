@@ -6,7 +6,7 @@ use crate::global::Global;
 use crate::heap::Memory;
 use crate::process;
 use crate::registry;
-use crate::rpc::{Calls, Rpc, RpcEntry, RpcOn};
+use crate::rpc::{Calls, ObjectContext, Rpc, RpcContext, RpcEntry, RpcOn, Run};
 use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
@@ -182,6 +182,57 @@ impl Builder {
         RpcOn::new(name, function)
     }
 
+    /// Registers a function that gets a [context](RpcContext) and may communicate, without the
+    /// [`rpc!`](crate::rpc!) macro.
+    ///
+    /// All ranks register the same names. `A` is a tuple.
+    ///
+    /// ```
+    /// let mut builder = argonet::World::builder();
+    /// let here = builder.rpc_deferred("here", |ctx, (): ()| ctx.rank().0);
+    /// let world = builder.build().unwrap();
+    /// assert_eq!(world.rpc(world.rank(), &here, ()).unwrap().wait().unwrap(), world.rank().0);
+    /// ```
+    pub fn rpc_deferred<A, R>(
+        &mut self,
+        name: &'static str,
+        function: fn(&RpcContext<'_>, A) -> R,
+    ) -> Rpc<A, R>
+    where
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+    {
+        self.rpcs.push(Box::new(Rpc::deferred(name, function)));
+        Rpc::deferred(name, function)
+    }
+
+    /// As [`rpc_deferred`](Self::rpc_deferred), for functions that are called for distributed
+    /// objects.
+    ///
+    /// ```
+    /// use argonet::DistObject;
+    /// let mut builder = argonet::World::builder();
+    /// let sum = builder.rpc_deferred_on("sum", |ctx, n: &u32, (x,): (u32,)| n + x + ctx.rank().0);
+    /// let world = builder.build().unwrap();
+    /// let object = DistObject::new(&world, 2).unwrap();
+    /// let found = object.rpc(world.rank(), &sum, (4,)).unwrap().wait().unwrap();
+    /// assert_eq!(found, 6 + world.rank().0);
+    /// # world.barrier().unwrap();
+    /// ```
+    pub fn rpc_deferred_on<T, A, R>(
+        &mut self,
+        name: &'static str,
+        function: fn(&ObjectContext<'_, T>, &T, A) -> R,
+    ) -> RpcOn<T, A, R>
+    where
+        T: 'static,
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+    {
+        self.rpcs.push(Box::new(RpcOn::deferred(name, function)));
+        RpcOn::deferred(name, function)
+    }
+
     /// Has the program go on when its job loses a rank, if the user wants that too.
     ///
     /// The user says so by `argonet run --on-rank-lost=continue`, or by
@@ -310,7 +361,7 @@ type Place = Box<dyn FnOnce(&mut HandlerTable) -> Result<(), argonet_am::AmError
 /// All registrations, sorted by name.
 struct Names {
     ams: Vec<Place>,
-    rpcs: Vec<(&'static str, crate::rpc::Run)>,
+    rpcs: Vec<(&'static str, Run)>,
     digest: blake3::Hash,
     count: usize,
 }
@@ -338,7 +389,7 @@ impl Names {
         let statics = registry::rpcs();
         let statics = statics.iter().map(|entry| (entry.name(), entry.runner()));
         let built = rpcs.iter().map(|entry| (entry.name(), entry.runner()));
-        let mut rpcs: Vec<_> = statics.chain(built).collect();
+        let mut rpcs: Vec<(_, Run)> = statics.chain(built).collect();
         fixed.sort_by_key(|(index, _, _)| *index);
         ams.sort_by_key(|(name, _)| *name);
         rpcs.sort_by_key(|(name, _)| *name);
@@ -358,6 +409,9 @@ impl Names {
             for name in names {
                 hash_name(hasher.update(kind), name);
             }
+        }
+        for (name, _) in rpcs.iter().filter(|(_, run)| run.is_deferred()) {
+            hash_name(hasher.update(b"later"), name);
         }
         Ok(Self {
             count: fixed.len() + ams.len() + rpcs.len(),

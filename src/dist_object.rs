@@ -45,7 +45,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// let ones = words.rpc(owner("one"), &times, ("one".into(),)).unwrap();
 /// assert_eq!(u64::from(world.size()) * 2, ones.wait().unwrap());
 /// // The instance of this rank, and the function on it.
-/// let here = (times.function())(&words, ("one".into(),));
+/// let here = (times.function().unwrap())(&words, ("one".into(),));
 /// assert_eq!(here, words.borrow().get("one").copied().unwrap_or(0));
 /// # world.barrier().unwrap();
 /// ```
@@ -89,7 +89,7 @@ impl<'w, T: InstanceIn<M>, M: Threading> DistObject<'w, T, M> {
     pub fn new(world: &'w World<M>, value: T) -> Result<Self> {
         let value = value.keep();
         let number = process::with(|ctx| {
-            ctx.permit("making a distributed object", world.engine().rank())?;
+            ctx.permit_collective("making a distributed object", world.engine().rank())?;
             let instances = &world.inner.calls.instances;
             let number = instances.number();
             T::publish(&value, number, Registry(instances));

@@ -2,6 +2,7 @@
 
 use crate::collectives::{Reduction, vote};
 use crate::error::{Error, Result};
+use crate::process;
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};
 use argonet_engine::Heap;
@@ -41,6 +42,8 @@ impl<M: Threading> World<M> {
     pub(crate) fn allocate(&self, len: u64) -> Result<SegmentOffset> {
         let memory = &self.inner.memory;
         let rank = self.rank();
+        // Where it cannot agree with the others, the heap stays as theirs.
+        process::with(|ctx| ctx.permit_collective("an allocation", self.engine().rank()))?;
         let taken = memory.heap.lock().allocate(len);
         // Ranks must agree before any of them maps memory or gives up.
         let mine = match &taken {

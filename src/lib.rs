@@ -139,7 +139,7 @@ pub use op::Op;
 pub use payload::Payload;
 pub use process::exit;
 pub use quiet::Quiet;
-pub use rpc::{Rpc, RpcError, RpcOn, Status as RpcStatus, caller};
+pub use rpc::{ObjectContext, Rpc, RpcContext, RpcError, RpcOn, Status as RpcStatus, caller};
 pub use run::run;
 pub use scope::Scope;
 pub use section::{Section, SectionError};
@@ -159,7 +159,7 @@ pub use zerocopy;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::registry::{register_am, register_rpc};
-    pub use crate::rpc::{Arrived, RpcEntry};
+    pub use crate::rpc::{Arrived, RpcEntry, Run};
     #[cfg(feature = "test")]
     pub use crate::testing::{Outcome, Test, run_test};
     pub use ctor;

@@ -1,6 +1,8 @@
 //! Remote procedure calls.
 
 mod calls;
+mod context;
+mod deferred;
 
 use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
 use crate::error::Result;
@@ -12,11 +14,12 @@ use argonet_base::Rank;
 use argonet_engine::call_named;
 pub use calls::Arrived;
 pub(crate) use calls::Calls;
+pub use context::{ObjectContext, RpcContext};
 use core::mem::ManuallyDrop;
 use core::sync::atomic::AtomicU32;
+pub(crate) use deferred::run as run_deferred;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use serde::{Serialize, de::DeserializeOwned};
-use std::sync::Arc;
 
 /// Why a remote procedure call has no result.
 ///
@@ -64,6 +67,16 @@ pub enum RpcError {
         name: String,
         /// Encoded length in bytes.
         len: usize,
+        /// The rank that called.
+        rank: Rank,
+    },
+    /// A function that may communicate calls another one and would wait for its result.
+    #[error(
+        "`{name}` gets a context, and so does the function that calls it (rank {rank}): two such functions would wait for each other; call it one-way"
+    )]
+    WouldWait {
+        /// The function that is called.
+        name: String,
         /// The rank that called.
         rank: Rank,
     },
@@ -151,8 +164,31 @@ impl core::fmt::Display for Status {
     }
 }
 
+type Outcome = Result<Vec<u8>, Status>;
+type HandlerRun = dyn Fn(&Arrived<'_>) -> Outcome + Send + Sync;
+type DeferredRun = dyn Fn(RpcContext<'_>, u64, &Arrived<'_>) -> Outcome + Send + Sync;
+
 /// Runs a function on encoded arguments and encodes its result.
-pub(crate) type Run = Arc<dyn Fn(&Arrived<'_>) -> Result<Vec<u8>, Status> + Send + Sync>;
+pub enum Run {
+    /// In the handler of its call.
+    InHandler(Box<HandlerRun>),
+    /// Later, so that it may communicate; it also gets the number of its object.
+    Deferred(Box<DeferredRun>),
+}
+
+impl Run {
+    pub(crate) fn is_deferred(&self) -> bool {
+        matches!(self, Self::Deferred(_))
+    }
+
+    /// Runs a function that needs no more than its arguments, as a call with a result does.
+    pub fn on(&self, arguments: &[u8]) -> Outcome {
+        match self {
+            Self::InHandler(run) => run(&Arrived::plain(arguments)),
+            Self::Deferred(_) => Err(Status::UnknownFunction),
+        }
+    }
+}
 
 const UNRESOLVED: u32 = u32::MAX;
 
@@ -198,7 +234,7 @@ pub(crate) struct Callee<'f> {
 ///     fn twice(x: u32) -> u32 { 2 * x }
 /// }
 /// assert!(twice.name().ends_with("::twice"));
-/// let here = twice.function();
+/// let here = twice.function().unwrap();
 /// # let world = argonet::World::init().unwrap();
 /// let there = world.rpc(world.rank(), &twice, (21,)).unwrap();
 /// assert_eq!(there.wait().unwrap(), here((21,)));
@@ -213,7 +249,13 @@ pub(crate) struct Callee<'f> {
 /// ```
 pub struct Rpc<A, R> {
     named: Named,
-    function: fn(A) -> R,
+    function: Function<A, R>,
+}
+
+/// A function, with a context if it may communicate.
+enum Function<A, R> {
+    InHandler(fn(A) -> R),
+    Deferred(fn(&RpcContext<'_>, A) -> R),
 }
 
 impl<A, R> Rpc<A, R> {
@@ -223,7 +265,17 @@ impl<A, R> Rpc<A, R> {
     pub const fn new(name: &'static str, function: fn(A) -> R) -> Self {
         Self {
             named: Named::new(name),
-            function,
+            function: Function::InHandler(function),
+        }
+    }
+
+    /// For the macro.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn deferred(name: &'static str, function: fn(&RpcContext<'_>, A) -> R) -> Self {
+        Self {
+            named: Named::new(name),
+            function: Function::Deferred(function),
         }
     }
 
@@ -235,12 +287,15 @@ impl<A, R> Rpc<A, R> {
         self.named.name
     }
 
-    /// The function itself, to call it here.
+    /// The function itself, to call it here; `None` if it gets a [context](RpcContext).
     ///
     /// See the example of [`Rpc`].
     #[must_use]
-    pub fn function(&self) -> fn(A) -> R {
-        self.function
+    pub fn function(&self) -> Option<fn(A) -> R> {
+        match self.function {
+            Function::InHandler(function) => Some(function),
+            Function::Deferred(_) => None,
+        }
     }
 }
 
@@ -253,7 +308,13 @@ impl<A, R> Rpc<A, R> {
 /// [`DistObject`](crate::DistObject).
 pub struct RpcOn<T, A, R> {
     named: Named,
-    function: fn(&T, A) -> R,
+    function: FunctionOn<T, A, R>,
+}
+
+/// A function for an object, with a context if it may communicate.
+enum FunctionOn<T, A, R> {
+    InHandler(fn(&T, A) -> R),
+    Deferred(fn(&ObjectContext<'_, T>, &T, A) -> R),
 }
 
 impl<T, A, R> RpcOn<T, A, R> {
@@ -263,7 +324,20 @@ impl<T, A, R> RpcOn<T, A, R> {
     pub const fn new(name: &'static str, function: fn(&T, A) -> R) -> Self {
         Self {
             named: Named::new(name),
-            function,
+            function: FunctionOn::InHandler(function),
+        }
+    }
+
+    /// For the macro.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn deferred(
+        name: &'static str,
+        function: fn(&ObjectContext<'_, T>, &T, A) -> R,
+    ) -> Self {
+        Self {
+            named: Named::new(name),
+            function: FunctionOn::Deferred(function),
         }
     }
 
@@ -275,12 +349,15 @@ impl<T, A, R> RpcOn<T, A, R> {
         self.named.name
     }
 
-    /// The function itself, to call it here.
+    /// The function itself, to call it here; `None` if it gets a [context](ObjectContext).
     ///
     /// See the example of [`DistObject`](crate::DistObject).
     #[must_use]
-    pub fn function(&self) -> fn(&T, A) -> R {
-        self.function
+    pub fn function(&self) -> Option<fn(&T, A) -> R> {
+        match self.function {
+            FunctionOn::InHandler(function) => Some(function),
+            FunctionOn::Deferred(_) => None,
+        }
     }
 
     pub(crate) fn callee(&self, object: u64) -> Callee<'_> {
@@ -335,8 +412,15 @@ impl<A: DeserializeOwned + 'static, R: Serialize + 'static> RpcEntry for Rpc<A, 
     }
 
     fn runner(&self) -> Run {
-        let (name, function) = (self.named.name, self.function);
-        Arc::new(move |call| run_encoded(name, call, function))
+        let name = self.named.name;
+        match self.function {
+            Function::InHandler(function) => {
+                Run::InHandler(Box::new(move |call| run_encoded(name, call, function)))
+            }
+            Function::Deferred(function) => Run::Deferred(Box::new(move |context, _, call| {
+                run_encoded(name, call, |args| function(&context, args))
+            })),
+        }
     }
 }
 
@@ -351,12 +435,20 @@ where
     }
 
     fn runner(&self) -> Run {
-        let (name, function) = (self.named.name, self.function);
-        Arc::new(move |call| {
-            let instance = call.instance.as_ref().ok_or(Status::NoInstance)?;
-            let value = instance.get::<T>().ok_or(Status::OtherType)?;
-            run_encoded(name, call, |args| function(value, args))
-        })
+        let name = self.named.name;
+        match self.function {
+            FunctionOn::InHandler(function) => Run::InHandler(Box::new(move |call| {
+                let value = call.value::<T>()?;
+                run_encoded(name, call, |args| function(value, args))
+            })),
+            FunctionOn::Deferred(function) => {
+                Run::Deferred(Box::new(move |context, object, call| {
+                    let value = call.value::<T>()?;
+                    let context = ObjectContext::new(context, object);
+                    run_encoded(name, call, |args| function(&context, value, args))
+                }))
+            }
+        }
     }
 }
 
@@ -365,9 +457,10 @@ impl<M: Threading> World<M> {
     ///
     /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each,
     /// and decode only up to a depth of [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to
-    /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, for any claim of a message. The
-    /// function runs as a handler, and so do decoding its arguments, encoding and dropping its
-    /// result: they cannot communicate, they should be short, and if they panic the job ends.
+    /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, for any claim of a message. Unless
+    /// it gets a [context](RpcContext), the function runs as a handler, and so do decoding its
+    /// arguments, encoding and dropping its result: they cannot communicate, they should be short,
+    /// and if they panic the job ends.
     /// [`caller`] names the rank that called. At the caller, this call encodes the arguments and
     /// the call that waits decodes the result, both as code of the caller's own.
     ///
@@ -446,7 +539,8 @@ pub fn caller() -> Option<Rank> {
 ///
 /// Arguments and results are of any type that serde can encode. A function whose first argument is
 /// a reference is called for a [`DistObject`](crate::DistObject), whose instance it gets; other
-/// arguments are values. See [`World::rpc`].
+/// arguments are values. A name without a type before them is the [context](RpcContext) of a
+/// function that may communicate. See [`World::rpc`].
 ///
 /// It expands to a static of type [`Rpc`] or [`RpcOn`] and a registration by `ctor`, which contains
 /// an `#[allow(unsafe_code)]`: a crate that forbids unsafe code uses
@@ -488,6 +582,25 @@ macro_rules! __rpc {
     };
     ($head:tt $name:ident ($of:ident : & mut $($args:tt)*) $ret:tt $body:block) => {
         compile_error!("a function of a distributed object gets a shared reference: put what it changes into a `Cell`, a `RefCell` or a `Mutex`");
+    };
+    ([$(#[$meta:meta])* $vis:vis] $name:ident ($ctx:ident, $of:ident : & mut $($args:tt)*) $ret:tt $body:block) => {
+        compile_error!("a function of a distributed object gets a shared reference: put what it changes into a `Cell`, a `RefCell` or a `Mutex`");
+    };
+    ([$(#[$meta:meta])* $vis:vis] $name:ident ($ctx:ident, $of:ident : & $state:ty $(, $arg:ident : $ty:ty)* $(,)?) [$ret:ty] $body:block) => {
+        $(#[$meta])*
+        #[allow(non_upper_case_globals)]
+        $vis static $name: $crate::RpcOn<$state, ($($ty,)*), $ret> = $crate::RpcOn::deferred(
+            concat!(module_path!(), "::", stringify!($name)),
+            |$ctx: &$crate::ObjectContext<'_, $state>, $of: &$state, ($($arg,)*): ($($ty,)*)| -> $ret { $body },
+        );
+    };
+    ([$(#[$meta:meta])* $vis:vis] $name:ident ($ctx:ident $(, $arg:ident : $ty:ty)* $(,)?) [$ret:ty] $body:block) => {
+        $(#[$meta])*
+        #[allow(non_upper_case_globals)]
+        $vis static $name: $crate::Rpc<($($ty,)*), $ret> = $crate::Rpc::deferred(
+            concat!(module_path!(), "::", stringify!($name)),
+            |$ctx: &$crate::RpcContext<'_>, ($($arg,)*): ($($ty,)*)| -> $ret { $body },
+        );
     };
     ([$(#[$meta:meta])* $vis:vis] $name:ident ($of:ident : & $state:ty $(, $arg:ident : $ty:ty)* $(,)?) [$ret:ty] $body:block) => {
         $(#[$meta])*

@@ -1,11 +1,12 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::heap::Memory;
 use crate::limits::Limits;
 use crate::process;
-use crate::rpc::Calls;
+use crate::rpc::{Calls, run_deferred};
+use argonet_am::AmError;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::selector::Selector;
@@ -104,7 +105,7 @@ pub(crate) struct Inner {
 /// world.finalize().unwrap();
 /// ```
 pub struct World<M: Threading = Seq> {
-    pub(crate) inner: Inner,
+    pub(crate) inner: Arc<Inner>,
     finalized: bool,
     _mode: PhantomData<M>,
 }
@@ -125,6 +126,16 @@ impl World {
         Builder::new().build()
     }
 
+    /// The world for a function that a rank runs in one of its calls: it does not finalize, and
+    /// stays on the thread that runs the function.
+    pub(crate) fn view(inner: Arc<Inner>) -> Self {
+        Self {
+            inner,
+            finalized: true,
+            _mode: PhantomData,
+        }
+    }
+
     /// Joins the job with settings and handlers of one's own.
     ///
     /// See the example of [`Builder`].
@@ -136,6 +147,14 @@ impl World {
 
 impl<M: Threading> World<M> {
     pub(crate) fn new(inner: Inner) -> Self {
+        let inner = Arc::new(inner);
+        if inner.calls.any_deferred() {
+            // The engine is part of what it calls.
+            let this = Arc::downgrade(&inner);
+            let run = move || this.upgrade().map_or(0, |inner| run_deferred(&inner));
+            let mark = inner.engine.on_deferred(Box::new(run));
+            inner.calls.deferred.begin(mark);
+        }
         Self {
             inner,
             finalized: false,
@@ -401,6 +420,11 @@ impl<M: Threading> World<M> {
     }
 
     pub(crate) fn drain_for(&self, kind: BarrierKind) -> Result<()> {
+        match self.drain_deferred() {
+            // The world ends with the survivors.
+            Err(Error::Am(AmError::PeerLost { .. })) if kind == BarrierKind::Finalize => {}
+            drained => drained?,
+        }
         Ok(process::with(|ctx| self.engine().drain(ctx, kind))?)
     }
 

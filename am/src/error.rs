@@ -180,6 +180,16 @@ pub enum AmError {
         /// Where.
         rank: JobRank,
     },
+    /// A collective call in a remote procedure that may communicate.
+    #[error(
+        "{operation} is collective and not allowed inside a remote procedure (rank {rank}), which may run inside another collective call: make it in the program itself"
+    )]
+    Deferred {
+        /// The operation.
+        operation: &'static str,
+        /// Where.
+        rank: JobRank,
+    },
     /// A second communication while a negotiated payload is being filled.
     #[error(
         "{operation} is not allowed between prepare and commit of a negotiated payload (rank {rank})"

@@ -8,6 +8,7 @@
 use super::bound::Owed;
 use super::collective::Collectives;
 use super::core::Engine;
+use super::deferred::Deferred;
 use super::named::Named;
 use super::quiescence::{self, Quiescence};
 use super::thread::ThreadCtx;
@@ -41,6 +42,8 @@ pub(super) mod kind {
     pub(in super::super) const CELLS: u32 = 256;
     /// Looking for a job that cannot end.
     pub(in super::super) const QUIESCENCE: u32 = 512;
+    /// Client code that handlers have left to a later time.
+    pub(in super::super) const DEFERRED: u32 = 1024;
 }
 
 /// State of all operations that go on in the background.
@@ -58,6 +61,7 @@ pub(super) struct Background {
     pub(super) owed: Owed,
     pub(super) notices: Notices,
     pub(super) quiescence: Quiescence,
+    pub(super) deferred: Deferred,
 }
 
 impl Background {

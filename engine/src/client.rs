@@ -12,6 +12,9 @@
 //! finds those held passes by. A blocking reduction holds the call lock of its team; only threads
 //! whose call has to follow this one anyway wait for it.
 //!
+//! Remote procedures that get a context run later, after the handlers of a poll, and may
+//! communicate ([`deferred`](super::deferred)); their panics end the job, too.
+//!
 //! The library calls other client code directly, in the client's own call and with no work of its
 //! own below: conditions of waits, futures and wakers, encoders of arguments and decoders of
 //! results, the functions of scopes and quiet phases. A panic there goes to the client, and all
@@ -37,6 +40,8 @@ pub(super) enum ClientCode {
     Handlers,
     /// The function that combines the values of a reduction.
     Combination,
+    /// What handlers have left to a later time.
+    Deferred,
 }
 
 /// The payload of a panic of client code inside a handler of the library's, which says whose it is.
@@ -129,6 +134,19 @@ impl<C: Conduit> Engine<C> {
         result
     }
 
+    /// Calls client code that may communicate.
+    ///
+    /// Its panic ends the job.
+    ///
+    /// The caller holds no lock that another call waits for, but for the call lock of a collective
+    /// call that it is in.
+    pub(super) fn call_deferred<R>(&self, code: ClientCode, f: impl FnOnce() -> R) -> R {
+        match catch_unwind(AssertUnwindSafe(f)) {
+            Ok(result) => result,
+            Err(payload) => self.client_panicked(code, payload),
+        }
+    }
+
     /// Ends the job.
     ///
     /// The panic hook has printed where.
@@ -144,6 +162,7 @@ impl<C: Conduit> Engine<C> {
 
     fn name_of(&self, code: ClientCode) -> String {
         match (code, self.unwound.last()) {
+            (ClientCode::Deferred, _) => "a remote procedure".into(),
             (ClientCode::Combination, _) => "the combination of a reduction".into(),
             (ClientCode::Handlers, None) => "a handler".into(),
             (ClientCode::Handlers, Some((handler, source))) => {

@@ -420,7 +420,7 @@ impl<C: Conduit> Engine<C> {
         message: &Message<'_>,
         injection: Injection,
     ) -> Result<(), AmError> {
-        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_to_send(Waiting::on(WaitFor::Room, to));
         let error = loop {
             match self.inject(to, message) {
                 Ok(()) => return Ok(()),
@@ -499,7 +499,7 @@ impl<C: Conduit> Engine<C> {
             }
             None => {}
         }
-        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_to_send(Waiting::on(WaitFor::Room, to));
         let error = loop {
             match self.conduit.prepare(want) {
                 Ok(prepared) => {
@@ -593,7 +593,7 @@ impl<C: Conduit> Engine<C> {
         if !ctx.is_free() {
             return self.poll_traced(ctx);
         }
-        Ok(self.progress(ctx))
+        Ok(self.progress(ctx) + self.run_deferred(ctx))
     }
 
     /// Runs the handlers of messages that this rank has sent to itself: on return those of the

@@ -38,6 +38,7 @@ mod client;
 mod collective;
 mod core;
 mod datatype;
+mod deferred;
 mod endpoint_am;
 mod events;
 mod heap;
@@ -70,6 +71,7 @@ pub use collective::{
     Signature, Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
+pub use deferred::{DeferredMark, RunDeferred};
 pub use endpoint_am::EndpointState;
 pub use events::OpError;
 pub use heap::{Heap, HeapError};

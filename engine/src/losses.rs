@@ -467,7 +467,7 @@ impl<C: Conduit> Engine<C> {
 
     /// Agrees with all survivors on how many ranks are lost; the round, and that.
     fn agree_on_losses(&self, ctx: &ThreadCtx) -> Result<(u32, u32), AmError> {
-        ctx.permit("an agreement of survivors", self.rank)?;
+        ctx.permit_collective("an agreement of survivors", self.rank)?;
         let mut round = self.losses.round.lock();
         *round += 1;
         let what = || Waiting::new(WaitFor::Collective);

@@ -212,7 +212,7 @@ impl<C: Conduit> Engine<C> {
     /// [`NamedError::AlreadyNotified`]; [`AmError::Restricted`] inside a handler;
     /// [`AmError::PeerLost`] after any loss.
     pub fn named_notify(&self, ctx: &ThreadCtx, name: Name) -> Result<(), NamedError> {
-        ctx.permit("a barrier", self.rank)?;
+        ctx.permit_collective("a barrier", self.rank)?;
         let _span = span(ctx, Kind::BarrierNotify);
         {
             let mut state = self.background.named.state.lock();
@@ -244,7 +244,7 @@ impl<C: Conduit> Engine<C> {
     /// [`NamedError::NotNotified`]; [`AmError::Restricted`] inside a handler;
     /// [`AmError::PeerLost`] of a barrier that a loss has cut short.
     pub fn named_try(&self, ctx: &ThreadCtx, name: Name) -> Result<Option<Verdict>, NamedError> {
-        ctx.permit("a barrier", self.rank)?;
+        ctx.permit_collective("a barrier", self.rank)?;
         self.entered()?;
         let mut span = span(ctx, Kind::BarrierTry);
         self.progress(ctx);
@@ -265,7 +265,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`named_try`](Self::named_try).
     pub fn named_wait(&self, ctx: &ThreadCtx, name: Name) -> Result<Verdict, NamedError> {
-        ctx.permit("a barrier", self.rank)?;
+        ctx.permit_collective("a barrier", self.rank)?;
         self.entered()?;
         self.background.named.notified.report(ctx);
         let _span = span(ctx, Kind::BarrierWait);

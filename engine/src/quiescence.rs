@@ -334,7 +334,8 @@ impl<C: Conduit> Engine<C> {
 
     /// This rank leaves the job.
     ///
-    /// Its next call is [`drain`](Self::drain) with [`BarrierKind::Finalize`](super::BarrierKind).
+    /// Its next calls are those by which all ranks find that no deferred code is left, if they make
+    /// any, and [`drain`](Self::drain) with [`BarrierKind::Finalize`](super::BarrierKind).
     pub fn begin_to_leave(&self, how: Leaving) {
         let quiescence = &self.background.quiescence;
         let mut state = quiescence.state.lock();
@@ -425,6 +426,7 @@ impl<C: Conduit> Engine<C> {
         let may_have_threads = self.mode == ThreadMode::Par && !leaves;
         let threads_count = may_have_threads || is_of_the_client(what.what);
         by_others
+            && self.background.pending() & kind::DEFERRED == 0
             && self.conduit.is_quiescent()
             && !(threads_count && self.boot.other_threads_may_act())
     }

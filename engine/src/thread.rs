@@ -56,6 +56,8 @@ pub struct ThreadCtx {
     armed: Cell<Option<Notice>>,
     /// Whether it has communicated while it was deciding.
     acted: Cell<bool>,
+    /// Whether it runs client code that handlers have left to a later time.
+    runs_deferred: Cell<bool>,
     /// Called by the first call of the thread, and by the first one after each
     /// [`retire`](Self::retire).
     arrive: fn() -> Result<(), Crowded>,
@@ -114,6 +116,15 @@ impl Drop for Reading<'_> {
     }
 }
 
+/// A thread that runs client code which handlers have left to a later time.
+pub(super) struct RunsDeferred<'c>(&'c ThreadCtx);
+
+impl Drop for RunsDeferred<'_> {
+    fn drop(&mut self) {
+        self.0.runs_deferred.set(false);
+    }
+}
+
 /// A thread's part of its engine's handle table.
 struct ThreadHandles {
     table: Arc<HandleTable>,
@@ -134,6 +145,7 @@ impl ThreadCtx {
             handles: RefCell::new(None),
             armed: Cell::new(None),
             acted: Cell::new(false),
+            runs_deferred: Cell::new(false),
             arrive,
         }
     }
@@ -271,6 +283,36 @@ impl ThreadCtx {
             self.context.set(self.rest.get());
         }
         Reading(decides.then_some(self))
+    }
+
+    /// [`permit`](Self::permit) of a collective call, which is refused in client code that handlers
+    /// have left to a later time, too: the thread may be inside another one.
+    ///
+    /// # Errors
+    /// As [`permit`](Self::permit), and [`AmError::Deferred`].
+    #[inline(always)]
+    pub fn permit_collective(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
+        self.permit(operation, rank)?;
+        match self.runs_deferred.get() {
+            true => Err(AmError::Deferred { operation, rank }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the thread runs client code that handlers have left to a later time.
+    #[must_use]
+    pub fn runs_deferred(&self) -> bool {
+        self.runs_deferred.get()
+    }
+
+    /// The thread begins to run such code, unless it does already.
+    pub(super) fn begin_deferred(&self) -> Option<RunsDeferred<'_>> {
+        if self.runs_deferred.replace(true) {
+            return None;
+        }
+        // It may communicate, so a condition in which it runs does more than to look.
+        self.note_write();
+        Some(RunsDeferred(self))
     }
 
     /// Notes that the thread has written memory that others read, where it decides.

@@ -394,7 +394,7 @@ impl<C: Conduit> Engine<C> {
         }
         self.check(to, message)?;
         let begin_ns = now_ns();
-        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_to_send(Waiting::on(WaitFor::Room, to));
         let mut noted = false;
         let flow = loop {
             let send = || self.inject(to, message);
@@ -473,7 +473,7 @@ impl<C: Conduit> Engine<C> {
     #[inline(never)]
     pub(super) fn poll_traced(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
         let mut span = permitted(ctx, "a poll", self.rank, Kind::Poll)?;
-        let taken = self.progress(ctx);
+        let taken = self.progress(ctx) + self.run_deferred(ctx);
         if let Some(span) = &mut span {
             span.describe(What::Value(taken as u64));
         }

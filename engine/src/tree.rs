@@ -231,7 +231,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
     pub fn barrier(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
-        ctx.permit("a barrier", self.rank)?;
+        ctx.permit_collective("a barrier", self.rank)?;
         self.unless_any_lost()?;
         let mut span = span(ctx, Kind::BarrierWait);
         if let Some(span) = span.as_mut().filter(|_| kind != BarrierKind::Client) {
@@ -281,7 +281,7 @@ impl<C: Conduit> Engine<C> {
     pub fn drain(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
         // After the first barrier no rank sends requests; when all that was sent has been handled,
         // all replies are sent, which the second barrier makes certain.
-        ctx.permit("draining", self.rank)?;
+        ctx.permit_collective("draining", self.rank)?;
         let mut span = span(ctx, Kind::Drain);
         if let Some(span) = span.as_mut().filter(|_| kind == BarrierKind::Finalize) {
             span.forget();
@@ -486,7 +486,7 @@ impl<C: Conduit> Engine<C> {
         bytes: &mut [u8],
         unit: usize,
     ) -> Result<(), AmError> {
-        ctx.permit("a collective operation", self.rank)?;
+        ctx.permit_collective("a collective operation", self.rank)?;
         self.unless_any_lost()?;
         let mut span = span(ctx, Kind::Collective);
         if let Some(span) = &mut span {
@@ -523,7 +523,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`collective`](Self::collective).
     pub fn agree(&self, ctx: &ThreadCtx, pass: &TreePass<'_>, total: usize) -> Result<(), AmError> {
-        ctx.permit("a collective operation", self.rank)?;
+        ctx.permit_collective("a collective operation", self.rank)?;
         self.unless_any_lost()?;
         if pass.root.0 >= self.size {
             return Err(AmError::NoSuchRank {

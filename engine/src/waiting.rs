@@ -75,6 +75,8 @@ pub struct Wait<'e, C: Conduit> {
     patience: Patience,
     /// The epoch of operations in the background, before the waiting thread looked last.
     seen: u32,
+    /// Whether client code that handlers have left may run in it.
+    runs_deferred: bool,
     lasting: Option<Lasting>,
 }
 
@@ -94,6 +96,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
             what,
             patience: patience(engine.waits.policy()),
             seen: 0,
+            runs_deferred: true,
             lasting: None,
         }
     }
@@ -138,7 +141,10 @@ impl<'e, C: Conduit> Wait<'e, C> {
         deadline: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> usize {
-        let taken = self.engine.progress(ctx);
+        let mut taken = self.engine.progress(ctx);
+        if self.runs_deferred {
+            taken += self.engine.run_deferred(ctx);
+        }
         if taken > 0 {
             self.patience.reset();
         } else {
@@ -298,6 +304,13 @@ impl<C: Conduit> Engine<C> {
     #[inline]
     pub fn waiting_unannounced(&self, what: Waiting) -> Wait<'_, C> {
         Wait::new(self, what, Patience::for_room)
+    }
+
+    /// The same inside of a call that sends, for what comes without client code.
+    pub(super) fn waiting_to_send(&self, what: Waiting) -> Wait<'_, C> {
+        let mut wait = self.waiting_unannounced(what);
+        wait.runs_deferred = false;
+        wait
     }
 
     /// How threads wait.

@@ -1,6 +1,8 @@
 //! Calls of this rank that wait for their results, and calls of others that run here.
 
+use super::deferred::{DeferredCalls, Kept};
 use super::{Callee, RpcError, Run, Status};
+use crate::collectives::Reduction;
 use crate::error::{Error, Result};
 use crate::instances::{Instance, Instances};
 use crate::op::Op;
@@ -17,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The ticket of a call whose result nothing waits for.
-const ONE_WAY: u64 = 0;
+pub(super) const ONE_WAY: u64 = 0;
 
 /// Words of a message that calls a function, and of one that calls it for an object.
 const CALL_WORDS: usize = 3;
@@ -44,12 +46,29 @@ pub struct Arrived<'c> {
     pub(super) is_awaited: bool,
 }
 
+impl<'c> Arrived<'c> {
+    pub(super) fn plain(arguments: &'c [u8]) -> Self {
+        Self {
+            arguments,
+            instance: None,
+            is_awaited: true,
+        }
+    }
+
+    /// The instance, as what the function takes it for.
+    pub(super) fn value<T: 'static>(&self) -> Result<&T, Status> {
+        let instance = self.instance.as_ref().ok_or(Status::NoInstance)?;
+        instance.get().ok_or(Status::OtherType)
+    }
+}
+
 /// The functions of this program, the objects that they are called for, and the calls under way.
 #[derive(Default)]
 pub(crate) struct Calls {
     /// Sorted by name, the same on all ranks.
-    functions: Vec<(&'static str, Run)>,
+    pub(super) functions: Vec<(&'static str, Run)>,
     pub(crate) instances: Instances,
+    pub(crate) deferred: DeferredCalls,
     /// By ticket: where the call is to run, and its result.
     waiting: Mutex<HashMap<u64, (JobRank, Cell)>>,
     next: Mutex<u64>,
@@ -72,6 +91,16 @@ impl Calls {
             functions,
             ..Self::default()
         }
+    }
+
+    /// Whether any function may communicate: at all ranks, or at none.
+    pub(crate) fn any_deferred(&self) -> bool {
+        self.functions.iter().any(|(_, run)| run.is_deferred())
+    }
+
+    fn is_deferred(&self, index: u32) -> bool {
+        let function = self.functions.get(index as usize);
+        function.is_some_and(|(_, run)| run.is_deferred())
     }
 
     fn find(&self, name: &str) -> Option<u32> {
@@ -115,50 +144,52 @@ impl Calls {
     /// Handler of a call: arguments index, ticket low, ticket high, and those of the object's
     /// number if it is called for one.
     fn serve(&self, delivery: &mut Delivery<'_>) {
-        let function = self.functions.get(delivery.arg(0) as usize);
-        let ticket = whole(delivery, 1);
-        let outcome = match function {
+        let function = delivery.arg(0) as usize;
+        let (ticket, object) = (whole(delivery, 1), whole(delivery, CALL_WORDS));
+        let outcome = match self.functions.get(function) {
             None => Err(Status::UnknownFunction),
-            Some((_, run)) => {
+            Some((_, Run::Deferred(_))) => {
+                return self.deferred.keep(Kept {
+                    source: delivery.source(),
+                    function,
+                    ticket,
+                    object,
+                    arguments: delivery.payload().to_vec(),
+                });
+            }
+            Some((_, Run::InHandler(run))) => {
                 let arguments = delivery.payload().to_vec();
                 let call = Arrived {
                     arguments: &arguments,
-                    instance: self.instances.find(whole(delivery, CALL_WORDS)),
+                    instance: self.instances.find(object),
                     is_awaited: ticket != ONE_WAY,
                 };
                 process::called_by(Rank(delivery.source().0), || run(&call))
             }
         };
         if ticket == ONE_WAY {
-            if let Err(status) = outcome {
-                let name = function.map_or("a function", |(name, _)| name);
-                // No rank waits for the outcome, so nothing else would say that it did not run.
-                panic!("a one-way call of `{name}` cannot run: {status}");
-            }
-            return;
+            return self.one_way_ended(function, delivery.source(), outcome);
         }
-        let outcome = outcome.and_then(|bytes| {
-            if bytes.len() > MAX_MEDIUM {
-                Err(Status::ResultTooLong)
-            } else {
-                Ok(bytes)
-            }
+        with_result(ticket, outcome, |result| {
+            // The message is well-formed and its room reserved; a failure means that the sender was
+            // no request, which only the raw layer can produce and which no caller waits for.
+            let _ = delivery.reply(result);
         });
-        let (status, bytes) = match outcome {
-            Ok(bytes) => (Status::Done, bytes),
-            Err(status) => (status, Vec::new()),
-        };
-        let [low, high] = halves(ticket);
-        let args = [status.into(), low, high];
-        let payload = Payload::Medium(SharedBytes::from_slice(&bytes));
-        let reply = Message {
-            handler: internal::RPC_RESULT,
-            args: &args,
-            payload,
-        };
-        // The message is well-formed and its room reserved; a failure means that the sender was no
-        // request, which only the raw layer can produce and which no caller waits for.
-        let _ = delivery.reply(&reply);
+    }
+
+    /// Panics if a one-way call did not run: no rank waits for the outcome, so nothing else would
+    /// say so.
+    pub(super) fn one_way_ended(
+        &self,
+        function: usize,
+        caller: JobRank,
+        outcome: Result<Vec<u8>, Status>,
+    ) {
+        if let Err(status) = outcome {
+            let function = self.functions.get(function);
+            let name = function.map_or("a function", |(name, _)| name);
+            panic!("a one-way call of `{name}` from rank {caller} cannot run: {status}");
+        }
     }
 
     /// Handler of a result.
@@ -177,6 +208,25 @@ impl Calls {
     }
 }
 
+/// Calls `send` with the message that brings the outcome of a call.
+fn with_result<R>(
+    ticket: u64,
+    outcome: Result<Vec<u8>, Status>,
+    send: impl FnOnce(&Message<'_>) -> R,
+) -> R {
+    let (status, bytes) = match outcome {
+        Ok(bytes) if bytes.len() <= MAX_MEDIUM => (Status::Done, bytes),
+        Ok(_) => (Status::ResultTooLong, Vec::new()),
+        Err(status) => (status, Vec::new()),
+    };
+    let [low, high] = halves(ticket);
+    send(&Message {
+        handler: internal::RPC_RESULT,
+        args: &[status.into(), low, high],
+        payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
+    })
+}
+
 impl<M: Threading> World<M> {
     /// Calls a function and waits, polling, only while `to` has no room.
     pub(crate) fn call<A, R>(&self, to: Rank, callee: &Callee<'_>, args: &A) -> Result<Op<'_, R>>
@@ -186,6 +236,10 @@ impl<M: Threading> World<M> {
     {
         let (name, rank) = (callee.name, self.rank());
         let (index, bytes) = self.encoded(callee, args)?;
+        if self.inner.calls.is_deferred(index) && process::with(|ctx| ctx.runs_deferred()) {
+            let name = name.into();
+            return Err(RpcError::WouldWait { name, rank }.into());
+        }
         let (ticket, cell) = self.inner.calls.start(Self::job_rank(to));
         if let Err(error) = self.send_call(to, index, ticket, callee.object, &bytes) {
             self.inner.calls.waiting.lock().remove(&ticket);
@@ -274,10 +328,52 @@ impl<M: Threading> World<M> {
             args: &words[..count],
             payload: Payload::Medium(SharedBytes::from_slice(bytes)),
         };
+        let deferred = &self.inner.calls.deferred;
+        let is_deferred = self.inner.calls.is_deferred(index);
+        let counted = is_deferred.then(|| deferred.sending());
         process::with(|ctx| {
             self.engine()
                 .request(ctx, Self::job_rank(to), &message, Injection::Blocking)
         })?;
+        if let Some(counted) = counted {
+            counted.keep();
+        }
         Ok(())
+    }
+
+    /// Sends the outcome of a call that has run outside of its handler.
+    pub(super) fn send_result(
+        &self,
+        to: JobRank,
+        ticket: u64,
+        outcome: Result<Vec<u8>, Status>,
+    ) -> Result<(), AmError> {
+        let engine = self.engine();
+        with_result(ticket, outcome, |result| {
+            process::with(|ctx| engine.request(ctx, to, result, Injection::Blocking))
+        })
+    }
+
+    /// Waits until no rank has a call to run that may communicate, nor sends one.
+    ///
+    /// Collective, where any function of the program may communicate.
+    pub(crate) fn drain_deferred(&self) -> Result<()> {
+        if !self.inner.calls.any_deferred() {
+            return Ok(());
+        }
+        let mut before = None;
+        loop {
+            // Ranks that find the others' values there do not wait.
+            self.poll()?;
+            // Of all ranks: calls sent, and calls that have run. If twice in a row both sums are
+            // the same and equal, none was under way between the two.
+            let mut counts = self.inner.calls.deferred.counts();
+            self.reduce_all(Reduction::Sum, &mut counts)?;
+            let [sent, ran] = counts;
+            if sent == ran && before == Some(counts) {
+                return Ok(());
+            }
+            before = Some(counts);
+        }
     }
 }

@@ -14,6 +14,7 @@ mod collectives;
 mod connections;
 mod credits;
 mod crowd;
+mod deferred;
 mod doctor;
 mod elsewhere;
 mod exit;
@@ -73,6 +74,7 @@ fn main() {
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
             objects::PROGRAMS,
+            deferred::PROGRAMS,
             settings::PROGRAMS,
             teams::PROGRAMS,
             threads::PROGRAMS,
@@ -122,6 +124,7 @@ fn main() {
         raw_handlers::TESTS,
         rpc::TESTS,
         objects::TESTS,
+        deferred::TESTS,
         settings::TESTS,
         teams::TESTS,
         threads::TESTS,

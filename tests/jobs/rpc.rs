@@ -84,7 +84,7 @@ fn values() -> Done {
         assert_eq!(failed, Err("-4 is negative".into()));
     }
     assert_eq!(argonet::caller(), None);
-    assert_eq!((add.function())((1, 2)), 3);
+    assert_eq!((add.function().expect("no context"))((1, 2)), 3);
     Ok(world.finalize()?)
 }
 

@@ -165,7 +165,7 @@ impl<C: Conduit> Engine<C> {
         unequal: Option<&BlockRanges<'_>>,
         blocks: bool,
     ) -> Result<Event, OpError> {
-        ctx.permit("a collective operation", self.rank)?;
+        ctx.permit_collective("a collective operation", self.rank)?;
         let mut span = span(ctx, trace_kind(call.kind));
         if let Some(span) = &mut span {
             let bytes = unequal.map_or(call.block(), |unequal| {
@@ -261,6 +261,7 @@ impl<C: Conduit> Engine<C> {
         call: Call,
     ) -> Result<(), OpError> {
         if ctx.is_free()
+            && !ctx.runs_deferred()
             && call.root < team.size()
             && self.may_fold_under_lock(&call)
             && !self.losses.any()

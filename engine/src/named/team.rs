@@ -140,7 +140,7 @@ impl<C: Conduit> Engine<C> {
         if team.key == TeamKey::WORLD {
             return self.named_try(ctx, name);
         }
-        ctx.permit("a barrier", self.rank)?;
+        ctx.permit_collective("a barrier", self.rank)?;
         let entered = self.entered_of(team)?;
         self.progress(ctx);
         match self.peek(ctx, entered.event) {
@@ -166,7 +166,7 @@ impl<C: Conduit> Engine<C> {
         if team.key == TeamKey::WORLD {
             return self.named_wait(ctx, name);
         }
-        ctx.permit("a barrier", self.rank)?;
+        ctx.permit_collective("a barrier", self.rank)?;
         let entered = self.entered_of(team)?;
         match self.wait(ctx, entered.event) {
             Ok(()) => Ok(leave(team, entered, name)),

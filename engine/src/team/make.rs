@@ -176,7 +176,7 @@ impl<C: Conduit> Engine<C> {
         team: &Arc<Team>,
         quiesced: bool,
     ) -> Result<(), OpError> {
-        ctx.permit("leaving a team", self.rank())?;
+        ctx.permit_collective("leaving a team", self.rank())?;
         if quiesced {
             self.close_team(team);
         } else {
@@ -280,7 +280,7 @@ impl<C: Conduit> Engine<C> {
         part: Part,
         terms: Terms,
     ) -> Result<(Vec<Entry>, Offered<'_>), TeamError> {
-        ctx.permit("making a team", self.rank())?;
+        ctx.permit_collective("making a team", self.rank())?;
         self.forget_left(ctx)?;
         let offered = self.offer_slots();
         let own = Entry {
