@@ -10,9 +10,9 @@ use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{
     Aggregator, Am, AmContext, AmError, AtomicOp, BadValue, Blocks, BootError, Builder, DistObject,
-    Error, GlobalPtr, GlobalRef, GlobalSlice, Limits, OutOfRange, Payload, Quiet, Rank, Reduction,
-    Rpc, RpcError, RpcOn, Section, SectionError, SegmentError, SettingsError, SharedArray, Signal,
-    StartError, Team,
+    Error, GlobalPtr, GlobalRef, GlobalSlice, Limits, ObjectContext, OutOfRange, Payload, Quiet,
+    Rank, Reduction, Rpc, RpcContext, RpcError, RpcOn, Section, SectionError, SegmentError,
+    SettingsError, SharedArray, Signal, StartError, Team,
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
@@ -24,8 +24,10 @@ assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Collectives<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Aggregator<'static, u64, Seq>: Send, Sync);
 assert_not_impl_any!(Aggregator<'static, u64, Par>: Send, Sync);
-assert_not_impl_any!(DistObject<'static, u64, Seq>: Send, Sync);
-assert_impl_all!(DistObject<'static, u64, Par>: Send, Sync);
+assert_not_impl_any!(DistObject<u64, Seq>: Send, Sync);
+assert_impl_all!(DistObject<u64, Par>: Send, Sync);
+assert_not_impl_any!(RpcContext<'static>: Send, Sync);
+assert_not_impl_any!(ObjectContext<'static, u64>: Send, Sync);
 assert_impl_all!(World<Par>: Send, Sync);
 assert_impl_all!(GlobalRef<'static, u64>: Send, Sync);
 assert_impl_all!(Raw<'static, Par>: Send, Sync);

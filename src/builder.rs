@@ -165,7 +165,7 @@ impl Builder {
     /// let add = builder.rpc_on("add", |sum: &Cell<u32>, (x,): (u32,)| sum.set(sum.get() + x));
     /// let world = builder.build().unwrap();
     /// let sum = DistObject::new(&world, Cell::new(1)).unwrap();
-    /// sum.rpc(world.rank(), &add, (4,)).unwrap().wait().unwrap();
+    /// sum.rpc(&world, world.rank(), &add, (4,)).unwrap().wait().unwrap();
     /// assert_eq!(sum.get(), 5);
     /// ```
     pub fn rpc_on<T, A, R>(
@@ -215,7 +215,7 @@ impl Builder {
     /// let sum = builder.rpc_deferred_on("sum", |ctx, n: &u32, (x,): (u32,)| n + x + ctx.rank().0);
     /// let world = builder.build().unwrap();
     /// let object = DistObject::new(&world, 2).unwrap();
-    /// let found = object.rpc(world.rank(), &sum, (4,)).unwrap().wait().unwrap();
+    /// let found = object.rpc(&world, world.rank(), &sum, (4,)).unwrap().wait().unwrap();
     /// assert_eq!(found, 6 + world.rank().0);
     /// # world.barrier().unwrap();
     /// ```

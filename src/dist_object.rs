@@ -4,21 +4,22 @@ use crate::error::Result;
 use crate::instances::{InstanceIn, Registry};
 use crate::op::Op;
 use crate::process;
-use crate::rpc::RpcOn;
+use crate::rpc::{Calls, RpcOn};
 use crate::world::{Seq, Threading, World};
 use argonet_base::Rank;
 use argonet_engine::BarrierKind;
 use core::fmt;
 use core::ops::Deref;
 use serde::{Serialize, de::DeserializeOwned};
+use std::sync::Arc;
 
-/// An object with one instance on each rank: any rank can call functions at any other that get a
-/// reference to the instance there.
+/// An object with one instance on each rank: any rank can call functions that run on another rank
+/// with a reference to the instance there.
 ///
 /// The owner of an instance reaches it, too, by dereferencing. In a world of one thread an instance
 /// is any value, and a [`RefCell`](std::cell::RefCell) or [`Cell`](std::cell::Cell) inside lets
-/// functions change it. In a [`World<Par>`](crate::Par) other threads may run functions, so it is
-/// [`Send`] and [`Sync`] ([`InstanceIn`](crate::InstanceIn)).
+/// functions change it. In a [`World<Par>`](crate::Par) other threads may run functions, several at
+/// once for one instance, so it is [`Send`] and [`Sync`] ([`InstanceIn`](crate::InstanceIn)).
 ///
 /// ```
 /// use argonet::{DistObject, Rank, World};
@@ -39,43 +40,41 @@ use serde::{Serialize, de::DeserializeOwned};
 /// let words = DistObject::new(&world, Words::default()).unwrap();
 /// let owner = |word: &str| Rank(word.len() as u32 % world.size());
 /// for word in ["one", "two", "one"] {
-///     words.rpc_one_way(owner(word), &count, (word.into(),)).unwrap();
+///     words.rpc_one_way(&world, owner(word), &count, (word.into(),)).unwrap();
 /// }
 /// world.drain().unwrap();
-/// let ones = words.rpc(owner("one"), &times, ("one".into(),)).unwrap();
+/// let ones = words.rpc(&world, owner("one"), &times, ("one".into(),)).unwrap();
 /// assert_eq!(u64::from(world.size()) * 2, ones.wait().unwrap());
 /// // The instance of this rank, and the function on it.
 /// let here = (times.function().unwrap())(&words, ("one".into(),));
 /// assert_eq!(here, words.borrow().get("one").copied().unwrap_or(0));
-/// # world.barrier().unwrap();
+/// // Others may still call; then it may be dropped.
+/// world.barrier().unwrap();
 /// ```
 ///
 /// Functions run as those of [`World::rpc`] do. One that borrows a `RefCell` whose owner waits with
-/// a borrow of its own panics, which ends the job: end borrows before calls that poll.
+/// a borrow of its own panics, which ends the job: end borrows before any call of the library that
+/// may wait, sends included, also in functions with a [context](crate::ObjectContext).
 ///
-/// It cannot outlive its world:
-///
-/// ```compile_fail,E0505
-/// # use argonet::{DistObject, World};
-/// let world = World::init().unwrap();
-/// let object = DistObject::new(&world, 7).unwrap();
-/// world.finalize().unwrap();
-/// assert_eq!(*object, 7);
-/// ```
+/// A function works on one object, and calls others for the same one. An instance that is a struct
+/// has all that it needs.
 ///
 /// Dropping it sends nothing and waits for nothing. A function that runs meanwhile on another
 /// thread keeps the instance until it returns. Calls that come later fail with
-/// [`RpcStatus::NoInstance`](crate::RpcStatus::NoInstance), or end the job if they are one-way: a
-/// barrier, or a drain, before it is dropped sees to it that none comes.
+/// [`RpcStatus::NoInstance`](crate::RpcStatus::NoInstance), or end the job if they are one-way. So
+/// call [`World::drain`] after the last one-way call and before the drop; the end of the world is
+/// too late for an object that is dropped before it. A barrier is enough where all ranks have
+/// waited for the results of their calls.
 ///
-/// Source: UPC++, `upcxx::dist_object`.
-pub struct DistObject<'w, T: InstanceIn<M>, M: Threading = Seq> {
-    world: &'w World<M>,
+/// Source: UPC++, `upcxx::dist_object` and `rpc_ff`.
+#[doc(alias = "dist_object")]
+pub struct DistObject<T: InstanceIn<M>, M: Threading = Seq> {
     number: u64,
     value: T::Kept,
+    calls: Arc<Calls>,
 }
 
-impl<'w, T: InstanceIn<M>, M: Threading> DistObject<'w, T, M> {
+impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
     /// Makes the object, of which `value` is this rank's instance.
     ///
     /// Collective; blocks, polling, until all ranks have made their instances, so calls find them.
@@ -84,29 +83,27 @@ impl<'w, T: InstanceIn<M>, M: Threading> DistObject<'w, T, M> {
     /// See the example of [`DistObject`].
     ///
     /// # Errors
-    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler;
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler, and
+    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context;
     /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
-    pub fn new(world: &'w World<M>, value: T) -> Result<Self> {
+    pub fn new(world: &World<M>, value: T) -> Result<Self> {
+        let engine = world.engine();
+        process::with(|ctx| ctx.permit_collective("making a distributed object", engine.rank()))?;
         let value = value.keep();
-        let number = process::with(|ctx| {
-            ctx.permit_collective("making a distributed object", world.engine().rank())?;
-            let instances = &world.inner.calls.instances;
-            let number = instances.number();
-            T::publish(&value, number, Registry(instances));
-            Ok::<_, argonet_am::AmError>(number)
-        })?;
+        let calls = Arc::clone(&world.inner.calls);
+        let number = calls.instances.number();
+        T::publish(&value, number, Registry(&calls.instances));
         // Withdraws the instance if the barrier fails.
         let object = Self {
-            world,
             number,
             value,
+            calls,
         };
-        process::with(|ctx| world.engine().barrier(ctx, BarrierKind::Instances))?;
+        process::with(|ctx| engine.barrier(ctx, BarrierKind::Instances))?;
         Ok(object)
     }
 
-    /// Runs a function at `to`, during a later poll there, on the instance of that rank, and
-    /// returns its result.
+    /// Runs a function at `to` on the instance of that rank, and returns its result.
     ///
     /// Everything else is as with [`World::rpc`].
     ///
@@ -115,12 +112,18 @@ impl<'w, T: InstanceIn<M>, M: Threading> DistObject<'w, T, M> {
     /// # Errors
     /// As [`World::rpc`]. That of the operation is
     /// [`RpcStatus::NoInstance`](crate::RpcStatus::NoInstance) if `to` has dropped its instance.
-    pub fn rpc<A, R>(&self, to: Rank, function: &RpcOn<T, A, R>, args: A) -> Result<Op<'w, R>>
+    pub fn rpc<'w, A, R>(
+        &self,
+        world: &'w World<M>,
+        to: Rank,
+        function: &RpcOn<T, A, R>,
+        args: A,
+    ) -> Result<Op<'w, R>>
     where
         A: Serialize,
         R: DeserializeOwned,
     {
-        self.world.call(to, &function.callee(self.number), &args)
+        world.call(to, &function.callee(self.number), &args)
     }
 
     /// Runs a function at `to` on the instance of that rank, and drops its result there: no message
@@ -132,17 +135,23 @@ impl<'w, T: InstanceIn<M>, M: Threading> DistObject<'w, T, M> {
     ///
     /// # Errors
     /// As [`World::rpc_one_way`].
-    pub fn rpc_one_way<A, R>(&self, to: Rank, function: &RpcOn<T, A, R>, args: A) -> Result<()>
+    #[doc(alias = "rpc_ff")]
+    pub fn rpc_one_way<A, R>(
+        &self,
+        world: &World<M>,
+        to: Rank,
+        function: &RpcOn<T, A, R>,
+        args: A,
+    ) -> Result<()>
     where
         A: Serialize,
     {
-        let callee = function.callee(self.number);
-        self.world.call_one_way(to, &callee, &args)
+        world.call_one_way(to, &function.callee(self.number), &args)
     }
 }
 
 /// The instance of this rank.
-impl<T: InstanceIn<M>, M: Threading> Deref for DistObject<'_, T, M> {
+impl<T: InstanceIn<M>, M: Threading> Deref for DistObject<T, M> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -150,7 +159,7 @@ impl<T: InstanceIn<M>, M: Threading> Deref for DistObject<'_, T, M> {
     }
 }
 
-impl<T: InstanceIn<M> + fmt::Debug, M: Threading> fmt::Debug for DistObject<'_, T, M> {
+impl<T: InstanceIn<M> + fmt::Debug, M: Threading> fmt::Debug for DistObject<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DistObject")
             .field("number", &self.number)
@@ -159,8 +168,8 @@ impl<T: InstanceIn<M> + fmt::Debug, M: Threading> fmt::Debug for DistObject<'_, 
     }
 }
 
-impl<T: InstanceIn<M>, M: Threading> Drop for DistObject<'_, T, M> {
+impl<T: InstanceIn<M>, M: Threading> Drop for DistObject<T, M> {
     fn drop(&mut self) {
-        T::withdraw(self.number, Registry(&self.world.inner.calls.instances));
+        T::withdraw(self.number, Registry(&self.calls.instances));
     }
 }

@@ -60,8 +60,8 @@ impl Instances {
     }
 }
 
-/// Types whose instances functions of other ranks reach in a world of that threading: any in a
-/// world of one thread, those that are [`Send`] and [`Sync`] where other threads may run functions.
+/// Types that can be instances of a [`DistObject`](crate::DistObject) in a `World<M>`: any without
+/// borrows where `M` is `Seq`, those that are [`Send`] and [`Sync`] where it is `Par`.
 ///
 /// ```compile_fail,E0277
 /// # use argonet::{DistObject, Par, World};

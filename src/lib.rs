@@ -62,7 +62,8 @@
 //! # Progress
 //!
 //! Handlers of active messages and remote procedure calls run while their rank is inside a
-//! blocking call of this library or in [`World::poll`]. Put, get and atomic operations between
+//! blocking call of this library or in [`World::poll`]; those that may communicate ([`RpcContext`])
+//! run after them. Put, get and atomic operations between
 //! ranks that share memory need no help from the target; over a network its polls do them, or a
 //! thread of its process where the conduit has one.
 //!

@@ -1,6 +1,6 @@
 //! Phases in which no rank communicates.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_am::AmError;
@@ -18,7 +18,7 @@ impl<M: Threading> World<M> {
     ///
     /// Collective.
     ///
-    /// Before `f` everything under way is drained on all ranks, one-way messages included; no
+    /// Before `f` everything under way is drained on all ranks, as by [`drain`](Self::drain); no
     /// handler runs until all ranks have finished `f`. It takes the world exclusively, so nothing
     /// can be started meanwhile with any pointer:
     ///
@@ -57,12 +57,6 @@ impl<M: Threading> World<M> {
     /// [`AmError::PeerLost`](crate::AmError::PeerLost), perhaps after `f`; then no rank holds a
     /// slice of this phase any more.
     pub fn quiet<R>(&mut self, f: impl FnOnce(&Quiet) -> R) -> Result<R> {
-        if let Err(error) = self.drain_deferred() {
-            return match error {
-                Error::Am(error) => Err(self.left_by(error)?.into()),
-                error => Err(error),
-            };
-        }
         let engine = self.engine();
         let begun = process::with(|ctx| engine.drain(ctx, BarrierKind::Quiet));
         // The lost rank may have entered before it was lost. A rank in `f` polls nowhere, so it

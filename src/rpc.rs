@@ -70,11 +70,11 @@ pub enum RpcError {
         /// The rank that called.
         rank: Rank,
     },
-    /// A function that may communicate calls another one and would wait for its result.
+    /// A function with a context calls another one with a result.
     #[error(
         "`{name}` gets a context, and so does the function that calls it (rank {rank}): two such functions would wait for each other; call it one-way"
     )]
-    WouldWait {
+    WouldDeadlock {
         /// The function that is called.
         name: String,
         /// The rank that called.
@@ -477,9 +477,11 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// A function that is not registered, arguments too long, a rank that does not exist, or a call
-    /// from inside a handler. A failure at `to` is the operation's error, and so is its
-    /// [loss](crate::Builder::on_peer_lost).
+    /// [`RpcError::Unregistered`], [`RpcError::Encode`], [`RpcError::TooLong`];
+    /// [`RpcError::WouldDeadlock`] if both this function and the one that calls it get a context;
+    /// [`AmError::NoSuchRank`](crate::AmError::NoSuchRank), or
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler. A failure at `to` is
+    /// the operation's error, and so is its [loss](crate::Builder::on_peer_lost).
     pub fn rpc<A, R>(&self, to: Rank, function: &Rpc<A, R>, args: A) -> Result<Op<'_, R>>
     where
         A: Serialize,
@@ -492,8 +494,8 @@ impl<M: Threading> World<M> {
     /// no message comes back.
     ///
     /// Waits, polling, only while `to` has no room. [`drain`](Self::drain) waits until all one-way
-    /// calls have run. If the function cannot run there, as its arguments do not decode, the job
-    /// ends with a message, for no operation could fail.
+    /// calls have run. If the function cannot run there, for example because its arguments do not
+    /// decode, the job ends with a message, for no operation could fail.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -508,7 +510,8 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// As [`rpc`](Self::rpc), but for those of its operation.
+    /// As [`rpc`](Self::rpc), but for [`RpcError::WouldDeadlock`] and those of its operation.
+    #[doc(alias = "rpc_ff")]
     pub fn rpc_one_way<A, R>(&self, to: Rank, function: &Rpc<A, R>, args: A) -> Result<()>
     where
         A: Serialize,
@@ -537,14 +540,19 @@ pub fn caller() -> Option<Rank> {
 
 /// Defines functions that other ranks can call and registers them before `main`.
 ///
-/// Arguments and results are of any type that serde can encode. A function whose first argument is
-/// a reference is called for a [`DistObject`](crate::DistObject), whose instance it gets; other
-/// arguments are values. A name without a type before them is the [context](RpcContext) of a
-/// function that may communicate. See [`World::rpc`].
+/// | form | what it is | called by |
+/// | --- | --- | --- |
+/// | `fn f(a: A, b: B) -> R` | an [`Rpc`] that runs as a handler | [`World::rpc`] |
+/// | `fn f(state: &T, a: A)` | an [`RpcOn`] that gets an instance | [`DistObject::rpc`](crate::DistObject::rpc) |
+/// | `fn f(ctx, a: A)` | an [`Rpc`] that may communicate, with an [`RpcContext`] | [`World::rpc`] |
+/// | `fn f(ctx, state: &T, a: A)` | an [`RpcOn`] of both kinds, with an [`ObjectContext`] | [`DistObject::rpc`](crate::DistObject::rpc) |
 ///
-/// It expands to a static of type [`Rpc`] or [`RpcOn`] and a registration by `ctor`, which contains
-/// an `#[allow(unsafe_code)]`: a crate that forbids unsafe code uses
-/// [`Builder::rpc`](crate::Builder::rpc) and [`Builder::rpc_on`](crate::Builder::rpc_on) instead.
+/// Arguments and results are owned values that serde can encode: `String`, not `&str`. Arguments
+/// are names, not patterns, and a function has no generic parameters.
+///
+/// It expands to a static and a registration by `ctor`, which contains an `#[allow(unsafe_code)]`:
+/// a crate that forbids unsafe code uses [`Builder::rpc`](crate::Builder::rpc) and its relatives
+/// instead.
 ///
 /// ```
 /// argonet::rpc! {

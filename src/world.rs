@@ -1,12 +1,11 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::heap::Memory;
 use crate::limits::Limits;
 use crate::process;
 use crate::rpc::{Calls, run_deferred};
-use argonet_am::AmError;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::selector::Selector;
@@ -219,7 +218,8 @@ impl<M: Threading> World<M> {
     /// Runs the handlers of messages that have arrived, and goes on with operations under way;
     /// returns how much there was to do.
     ///
-    /// Never blocks: a call takes a limited number of messages. 0 says that there was nothing.
+    /// Takes a limited number of messages, and does not wait for others; but a remote procedure
+    /// with a [context](crate::RpcContext) that runs in it may wait. 0 says that there was nothing.
     ///
     /// A loop of polls, or of waits with an end, is no wait that the library knows. It goes on if
     /// another rank drops its world, where [`wait_until`](Self::wait_until) ends the job; programs
@@ -349,8 +349,10 @@ impl<M: Threading> World<M> {
     /// See the example of [`World`].
     ///
     /// # Errors
-    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler;
-    /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler, and
+    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context, as
+    /// of all collective calls; [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has
+    /// lost a rank.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         Ok(process::with(|ctx| {
@@ -408,23 +410,23 @@ impl<M: Threading> World<M> {
     /// Waits until all that any rank sent before this call has been handled everywhere, requests,
     /// one-way messages and replies.
     ///
+    /// It also waits until no rank has a remote procedure with a [context](crate::RpcContext) left
+    /// to run, those included that such functions call. A thread of a rank that goes on calling
+    /// such functions keeps it from ending.
+    ///
     /// Collective; blocks, polling.
     ///
     /// See the example of [`poll`](Self::poll).
     ///
     /// # Errors
-    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler;
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler, and
+    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context;
     /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
     pub fn drain(&self) -> Result<()> {
         self.drain_for(BarrierKind::Drain)
     }
 
     pub(crate) fn drain_for(&self, kind: BarrierKind) -> Result<()> {
-        match self.drain_deferred() {
-            // The world ends with the survivors.
-            Err(Error::Am(AmError::PeerLost { .. })) if kind == BarrierKind::Finalize => {}
-            drained => drained?,
-        }
         Ok(process::with(|ctx| self.engine().drain(ctx, kind))?)
     }
 

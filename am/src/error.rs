@@ -180,9 +180,9 @@ pub enum AmError {
         /// Where.
         rank: JobRank,
     },
-    /// A collective call in a remote procedure that may communicate.
+    /// A collective call in a remote procedure with a context.
     #[error(
-        "{operation} is collective and not allowed inside a remote procedure (rank {rank}), which may run inside another collective call: make it in the program itself"
+        "{operation} is not allowed inside a remote procedure with a context (rank {rank}), which may run inside another collective call: call it outside of remote procedures"
     )]
     Deferred {
         /// The operation.

@@ -42,6 +42,20 @@ id!(
     SegmentOffset(u64), "segment offset"
 );
 
+#[cfg(feature = "serde")]
+impl serde_core::Serialize for Rank {
+    fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.0)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde_core::Deserialize<'de> for Rank {
+    fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u32::deserialize(deserializer).map(Self)
+    }
+}
+
 impl Rank {
     /// The rank as an index into a per-rank array.
     #[must_use]

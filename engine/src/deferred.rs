@@ -1,28 +1,65 @@
 //! Client code that handlers leave to a later time, when it may communicate.
 //!
-//! A handler may not communicate, so a layer above keeps what needs to in a queue of its own and
-//! marks here that something waits in it. Threads that poll, or wait for messages, then call the
+//! A handler may not communicate, so the layer above keeps calls that do in a queue of its own, and
+//! sets a mark here while any waits in it. Threads that poll, or wait for messages, then call the
 //! layer's function after their handlers have returned. Threads that wait for room do not: they are
 //! in the midst of a call that sends, and room comes without any client code.
 //!
 //! Such code may start operations and wait for those that need no more than handlers of others. It
 //! may make no collective call, as the thread may be inside one, and while it runs its thread runs
 //! none besides, whatever it waits for.
+//!
+//! # Draining
+//!
+//! Such code sends messages that make others run such code, so a drain is over only when no chain
+//! goes on. A rank is *idle* when no such code waits or runs here and all that it has sent has been
+//! handled. Ranks enter barriers, each when it is idle, and say whether they have run any such code
+//! since they entered the one before. If none has, then at the time when the last rank had entered
+//! the one before, all were idle: what came later would have been run. So nothing was under way,
+//! and nothing is left.
 
 use super::background::{Background, kind};
 use super::client::ClientCode;
 use super::core::Engine;
 use super::thread::ThreadCtx;
+use super::tree::BarrierKind;
+use argonet_am::AmError;
+use argonet_boot::Waiting;
 use argonet_conduit::Conduit;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Runs some of the code that waits; returns how much.
 pub type RunDeferred = Box<dyn Fn() -> usize + Send + Sync>;
 
-/// The function of the layer above.
+/// The function of the layer above, and what it has done.
 #[derive(Default)]
 pub(super) struct Deferred {
     run: OnceLock<RunDeferred>,
+    /// Threads in the function.
+    running: AtomicU32,
+    /// How often the function has run something.
+    ///
+    /// Changed before `running` goes down (Release), so a drain that sees no thread there sees it.
+    ran: AtomicU64,
+    /// Whether nothing runs any more: survivors of a loss leave.
+    is_closed: AtomicBool,
+}
+
+/// A thread in the function.
+struct Running<'d>(&'d AtomicU32);
+
+impl<'d> Running<'d> {
+    fn begin(count: &'d AtomicU32) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
 }
 
 /// The mark that client code waits for a time when it may communicate.
@@ -33,12 +70,12 @@ pub(super) struct Deferred {
 pub struct DeferredMark(Arc<Background>);
 
 impl DeferredMark {
-    /// Something waits; any thread may call it, also in a handler.
+    /// Something waits; any thread may call it, also in a handler, that holds the queue's lock.
     pub fn set(&self) {
         self.0.begin(kind::DEFERRED);
     }
 
-    /// Nothing waits any more.
+    /// Nothing waits any more; the caller holds the queue's lock.
     pub fn clear(&self) {
         self.0.end(kind::DEFERRED);
     }
@@ -48,7 +85,7 @@ impl<C: Conduit> Engine<C> {
     /// Sets the function that runs client code which handlers have left, and returns its mark.
     ///
     /// It runs in polls and waits while the mark is set, in any thread that calls this engine; its
-    /// panic ends the job. The first function stays.
+    /// panic ends the job. The first function stays. All ranks set one, or none does.
     pub fn on_deferred(&self, run: RunDeferred) -> DeferredMark {
         // A second one would be a mistake of this library's.
         let is_first = self.background.deferred.run.set(run).is_ok();
@@ -68,14 +105,62 @@ impl<C: Conduit> Engine<C> {
     #[cold]
     #[inline(never)]
     fn run_deferred_now(&self, ctx: &ThreadCtx) -> usize {
-        let Some(run) = self.background.deferred.run.get() else {
+        let deferred = &self.background.deferred;
+        let Some(run) = deferred.run.get() else {
             return 0;
         };
-        let Some(_running) = ctx.begin_deferred() else {
+        if deferred.is_closed.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let Some(_this_thread) = ctx.begin_deferred() else {
             return 0;
         };
+        let running = Running::begin(&deferred.running);
         let ran = self.call_deferred(ClientCode::Deferred, run);
-        self.background.quiescence.did(ran);
+        if ran > 0 {
+            deferred.ran.fetch_add(1, Ordering::Relaxed);
+            self.background.quiescence.did(ran);
+        }
+        drop(running);
         ran
+    }
+
+    /// Whether no such code waits or runs at this rank.
+    fn runs_no_deferred(&self) -> bool {
+        // A thread that clears the mark counts as running since before that.
+        let none_waits = self.background.pending() & kind::DEFERRED == 0;
+        core::sync::atomic::fence(Ordering::Acquire);
+        none_waits && self.background.deferred.running.load(Ordering::Acquire) == 0
+    }
+
+    /// Waits until no rank has such code to run, with barriers of that kind.
+    ///
+    /// Collective; polls.
+    pub(super) fn drain_deferred(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
+        let deferred = &self.background.deferred;
+        if deferred.run.get().is_none() {
+            return Ok(());
+        }
+        let mut before = None;
+        loop {
+            let mut lost = Ok(());
+            self.wait_until(ctx, Waiting::new(kind.into()), || {
+                lost = self.unless_any_lost();
+                lost.is_err() || self.runs_no_deferred() && self.conduit.is_quiescent()
+            })?;
+            lost?;
+            let ran = deferred.ran.load(Ordering::Relaxed);
+            let goes_on = before != Some(ran);
+            before = Some(ran);
+            if !self.barrier_while(ctx, kind, goes_on)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs no such code any more: what waits is given up.
+    pub(super) fn close_deferred(&self) {
+        let deferred = &self.background.deferred;
+        deferred.is_closed.store(true, Ordering::Relaxed);
     }
 }

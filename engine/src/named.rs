@@ -248,6 +248,7 @@ impl<C: Conduit> Engine<C> {
         self.entered()?;
         let mut span = span(ctx, Kind::BarrierTry);
         self.progress(ctx);
+        self.run_deferred(ctx);
         self.read_named_cells();
         let complete = self.background.named.complete.load(Ordering::Acquire);
         if let Some(span) = &mut span {

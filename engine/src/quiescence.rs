@@ -334,8 +334,7 @@ impl<C: Conduit> Engine<C> {
 
     /// This rank leaves the job.
     ///
-    /// Its next calls are those by which all ranks find that no deferred code is left, if they make
-    /// any, and [`drain`](Self::drain) with [`BarrierKind::Finalize`](super::BarrierKind).
+    /// Its next call is [`drain`](Self::drain) with [`BarrierKind::Finalize`](super::BarrierKind).
     pub fn begin_to_leave(&self, how: Leaving) {
         let quiescence = &self.background.quiescence;
         let mut state = quiescence.state.lock();

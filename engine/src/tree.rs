@@ -19,7 +19,7 @@ use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_segment::SharedBytes;
 use argonet_trace::{Kind, What};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -76,6 +76,9 @@ impl BarrierKind {
     ];
 }
 
+/// Beside the parity of a barrier's message: a rank goes on.
+const GOES_ON: u32 = 2;
+
 /// How many kinds of barriers there are.
 const KINDS: usize = BarrierKind::ALL.len();
 
@@ -93,6 +96,10 @@ struct Rounds {
     ///
     /// Handlers add (Release), the waiting thread takes away.
     arrived: [[AtomicU32; ROUNDS]; 2],
+    /// Whether a message of that round said that a rank goes on, by parity.
+    ///
+    /// Written before `arrived`, read and reset after it.
+    goes_on: [[AtomicBool; ROUNDS]; 2],
 }
 
 /// State of the barriers, by kind.
@@ -105,6 +112,9 @@ impl Barrier {
         let run = move |delivery: &mut Delivery<'_>| {
             let round = delivery.arg(0) as usize % ROUNDS;
             let rounds = &this.0[delivery.arg(2) as usize % KINDS];
+            if delivery.arg(1) & GOES_ON != 0 {
+                rounds.goes_on[delivery.arg(1) as usize & 1][round].store(true, Ordering::Relaxed);
+            }
             rounds.arrived[delivery.arg(1) as usize & 1][round].fetch_add(1, Ordering::Release);
         };
         handlers.register_internal(internal::BARRIER, "argonet::barrier", Box::new(run))
@@ -243,10 +253,27 @@ impl<C: Conduit> Engine<C> {
         {
             return self.barrier_by_cells(ctx, cells, &groups.barrier);
         }
-        self.barrier_by_messages(ctx, kind)
+        self.barrier_by_messages(ctx, kind, false)?;
+        Ok(())
     }
 
-    fn barrier_by_messages(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
+    /// [`barrier`](Self::barrier) by messages; returns whether any rank goes on.
+    pub(super) fn barrier_while(
+        &self,
+        ctx: &ThreadCtx,
+        kind: BarrierKind,
+        goes_on: bool,
+    ) -> Result<bool, AmError> {
+        self.unless_any_lost()?;
+        self.barrier_by_messages(ctx, kind, goes_on)
+    }
+
+    fn barrier_by_messages(
+        &self,
+        ctx: &ThreadCtx,
+        kind: BarrierKind,
+        mut goes_on: bool,
+    ) -> Result<bool, AmError> {
         let rounds = &self.barrier.0[kind as usize];
         let mut calls = rounds.parity.lock();
         let parity = *calls & 1;
@@ -258,21 +285,23 @@ impl<C: Conduit> Engine<C> {
         let mut round = 0u32;
         while distance < self.size {
             let to = JobRank(self.wrap(u64::from(self.rank.0) + u64::from(distance)));
-            let args = [round, parity, kind as u32];
+            let args = [round, parity | (u32::from(goes_on) * GOES_ON), kind as u32];
             self.signal(ctx, to, internal::BARRIER, &args, &[])?;
             let arrived = &rounds.arrived[parity as usize][round as usize];
             let from = u64::from(self.rank.0) + u64::from(self.size - distance);
             let from = (kind.into(), JobRank(self.wrap(from)));
             self.wait_in(ctx, from, called, || arrived.load(Ordering::Acquire) > 0)?;
             arrived.fetch_sub(1, Ordering::Relaxed);
+            let others = &rounds.goes_on[parity as usize][round as usize];
+            goes_on |= others.swap(false, Ordering::Relaxed);
             distance = distance.saturating_mul(2);
             round += 1;
         }
-        Ok(())
+        Ok(goes_on)
     }
 
     /// Waits until all that any rank sent before this call has been handled everywhere, requests
-    /// and replies, with barriers of that kind.
+    /// and replies, and no [deferred](Self::on_deferred) code is left, with barriers of that kind.
     ///
     /// Collective; polls.
     ///
@@ -290,6 +319,8 @@ impl<C: Conduit> Engine<C> {
         match drained {
             // No rank communicates any more.
             Err(AmError::PeerLost { .. }) if kind == BarrierKind::Finalize => {
+                // Others may have left when it runs.
+                self.close_deferred();
                 self.all_leave();
                 self.leave_as_survivor(ctx)?;
                 argonet_trace::end(true);
@@ -300,6 +331,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     fn drain_all(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
+        self.drain_deferred(ctx, kind)?;
         for round in 0..2 {
             self.barrier(ctx, kind)?;
             if round == 0 && kind == BarrierKind::Finalize {

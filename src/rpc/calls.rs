@@ -2,7 +2,6 @@
 
 use super::deferred::{DeferredCalls, Kept};
 use super::{Callee, RpcError, Run, Status};
-use crate::collectives::Reduction;
 use crate::error::{Error, Result};
 use crate::instances::{Instance, Instances};
 use crate::op::Op;
@@ -12,7 +11,7 @@ use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
 use argonet_base::{JobRank, Rank};
 use argonet_engine::{Injection, internal};
 use argonet_segment::SharedBytes;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
@@ -72,6 +71,7 @@ pub(crate) struct Calls {
     /// By ticket: where the call is to run, and its result.
     waiting: Mutex<HashMap<u64, (JobRank, Cell)>>,
     next: Mutex<u64>,
+    any_lost: AtomicBool,
 }
 
 fn halves(number: u64) -> [u32; 2] {
@@ -121,6 +121,7 @@ impl Calls {
 
     /// Ends the calls that were to run at a rank that is lost.
     pub(crate) fn lose(&self, rank: JobRank) {
+        self.any_lost.store(true, Ordering::Relaxed);
         let mut waiting = self.waiting.lock();
         for (_, (_, cell)) in waiting.extract_if(|_, (to, _)| *to == rank) {
             *cell.lock() = Some(Err(Failure::Lost));
@@ -186,6 +187,10 @@ impl Calls {
         outcome: Result<Vec<u8>, Status>,
     ) {
         if let Err(status) = outcome {
+            if status == Status::NoInstance && self.any_lost.load(Ordering::Relaxed) {
+                // Making the object may have failed here alone.
+                return;
+            }
             let function = self.functions.get(function);
             let name = function.map_or("a function", |(name, _)| name);
             panic!("a one-way call of `{name}` from rank {caller} cannot run: {status}");
@@ -238,7 +243,7 @@ impl<M: Threading> World<M> {
         let (index, bytes) = self.encoded(callee, args)?;
         if self.inner.calls.is_deferred(index) && process::with(|ctx| ctx.runs_deferred()) {
             let name = name.into();
-            return Err(RpcError::WouldWait { name, rank }.into());
+            return Err(RpcError::WouldDeadlock { name, rank }.into());
         }
         let (ticket, cell) = self.inner.calls.start(Self::job_rank(to));
         if let Err(error) = self.send_call(to, index, ticket, callee.object, &bytes) {
@@ -328,16 +333,10 @@ impl<M: Threading> World<M> {
             args: &words[..count],
             payload: Payload::Medium(SharedBytes::from_slice(bytes)),
         };
-        let deferred = &self.inner.calls.deferred;
-        let is_deferred = self.inner.calls.is_deferred(index);
-        let counted = is_deferred.then(|| deferred.sending());
         process::with(|ctx| {
             self.engine()
                 .request(ctx, Self::job_rank(to), &message, Injection::Blocking)
         })?;
-        if let Some(counted) = counted {
-            counted.keep();
-        }
         Ok(())
     }
 
@@ -352,28 +351,5 @@ impl<M: Threading> World<M> {
         with_result(ticket, outcome, |result| {
             process::with(|ctx| engine.request(ctx, to, result, Injection::Blocking))
         })
-    }
-
-    /// Waits until no rank has a call to run that may communicate, nor sends one.
-    ///
-    /// Collective, where any function of the program may communicate.
-    pub(crate) fn drain_deferred(&self) -> Result<()> {
-        if !self.inner.calls.any_deferred() {
-            return Ok(());
-        }
-        let mut before = None;
-        loop {
-            // Ranks that find the others' values there do not wait.
-            self.poll()?;
-            // Of all ranks: calls sent, and calls that have run. If twice in a row both sums are
-            // the same and equal, none was under way between the two.
-            let mut counts = self.inner.calls.deferred.counts();
-            self.reduce_all(Reduction::Sum, &mut counts)?;
-            let [sent, ran] = counts;
-            if sent == ran && before == Some(counts) {
-                return Ok(());
-            }
-            before = Some(counts);
-        }
     }
 }

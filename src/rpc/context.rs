@@ -12,11 +12,11 @@ use serde::{Serialize, de::DeserializeOwned};
 /// The world, for a remote procedure that may communicate: one whose first argument in
 /// [`rpc!`](crate::rpc!) is a name without a type.
 ///
-/// Such a function does not run as a handler, but after the handlers of a poll, or of a wait that
-/// the library knows. It may put, get, and make atomic operations, call further functions one-way,
-/// and wait for operations and for results of functions that get no context.
-/// [`World::drain`], [`World::quiet`] and the end of the world wait until no rank has a call to run
-/// any more, however long the chain of calls.
+/// Such a function does not run as a handler, but after the handlers of a poll have returned, in
+/// [`World::poll`] or in a call that waits, except one that waits for room to send. It may put,
+/// get, and make atomic operations, call further functions one-way, and wait for operations and for
+/// results of functions that get no context. [`World::drain`], [`World::quiet`] and the end of the
+/// world wait until no rank has a call to run any more, however long the chain of calls.
 ///
 /// ```
 /// use argonet::{Rank, World};
@@ -42,14 +42,21 @@ use serde::{Serialize, de::DeserializeOwned};
 /// ```
 ///
 /// It runs on the thread that polls, which runs no other such function before this one has
-/// returned, and may be inside a collective call. So collective calls are refused, with
-/// [`AmError::Deferred`](crate::AmError::Deferred), and so is a call of another such function with
-/// a result, with [`RpcError::WouldWait`](crate::RpcError::WouldWait): ranks would wait for each
-/// other. A wait for a condition that only another such function makes true does not end. A panic
-/// ends the job.
+/// returned, and may be inside a collective call. In a [`World<Par>`](crate::Par) other threads run
+/// others at the same time, and the context is a `World<Seq>` that stays on its thread. So
+/// collective calls are refused, with [`AmError::Deferred`](crate::AmError::Deferred), and so is a
+/// call of another such function with a result, with
+/// [`RpcError::WouldDeadlock`](crate::RpcError::WouldDeadlock): ranks would wait for each other. A
+/// wait for a condition that only another such function makes true does not end. A panic ends the
+/// job.
 ///
-/// Calls that have come and not run yet are kept, as many as callers send: a caller that sends
-/// faster than others run waits for results from time to time, or drains.
+/// Calls that have come and not run yet are kept, and nothing limits how many: a program that sends
+/// faster than others run should wait for results, or drain, from time to time. Such a function can
+/// do neither, so a fan-out that grows takes memory as it grows. After a [loss](
+/// crate::Builder::on_peer_lost) there is no drain, and ranks that leave give up calls that wait.
+///
+/// Such a function cannot be called here but by a message. A plain function that takes `&World`
+/// can be called by it and by other code.
 pub struct RpcContext<'c> {
     world: &'c World,
     caller: Rank,
@@ -106,7 +113,7 @@ impl Deref for RpcContext<'_> {
 /// let world = World::init().unwrap();
 /// let sum = DistObject::new(&world, Cell::new(0)).unwrap();
 /// if world.rank() == Rank(0) {
-///     sum.rpc_one_way(Rank(0), &add_from_here, (3,)).unwrap();
+///     sum.rpc_one_way(&world, Rank(0), &add_from_here, (3,)).unwrap();
 /// }
 /// world.drain().unwrap();
 /// assert_eq!(sum.get(), 3);
@@ -131,8 +138,8 @@ impl<'c, T> ObjectContext<'c, T> {
     /// As [`DistObject::rpc`](crate::DistObject::rpc).
     ///
     /// # Errors
-    /// As there, and [`RpcError::WouldWait`](crate::RpcError::WouldWait) of a function that gets a
-    /// context.
+    /// As there, and [`RpcError::WouldDeadlock`](crate::RpcError::WouldDeadlock) of a function that
+    /// gets a context.
     pub fn rpc_on<A, R>(&self, to: Rank, function: &RpcOn<T, A, R>, args: A) -> Result<Op<'c, R>>
     where
         A: Serialize,

@@ -1,4 +1,4 @@
-//! Calls of functions that may communicate: kept by the handler, run by a later poll.
+//! Calls of functions that may communicate: kept by the handler, run after the handlers of a poll.
 
 use super::calls::{Arrived, ONE_WAY};
 use super::{RpcContext, Status};
@@ -7,7 +7,6 @@ use crate::world::{Inner, World};
 use argonet_am::AmError;
 use argonet_base::{JobRank, Rank};
 use argonet_engine::DeferredMark;
-use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,16 +31,10 @@ struct Queue {
     mark: Option<DeferredMark>,
 }
 
-/// The calls that wait to run here, and the numbers by which ranks find that none is left.
+/// The calls that wait to run here.
 #[derive(Default)]
 pub(crate) struct DeferredCalls {
     queue: Mutex<Queue>,
-    /// Calls that this rank has sent, and that it has run to their end.
-    ///
-    /// A call that a function sends is counted before that function's own end, so that the sums
-    /// over all ranks are equal only when none is left.
-    sent: AtomicU64,
-    ran: AtomicU64,
 }
 
 impl DeferredCalls {
@@ -71,34 +64,6 @@ impl DeferredCalls {
         }
         call
     }
-
-    /// Counts a call that is about to be sent; the result is dropped if it is not.
-    pub(super) fn sending(&self) -> Sending<'_> {
-        self.sent.fetch_add(1, Ordering::Relaxed);
-        Sending(self)
-    }
-
-    /// How many calls this rank has sent, and how many it has run: the first is read last, so that
-    /// the two are not equal because a function that ends has not been counted as a sender.
-    pub(crate) fn counts(&self) -> [u64; 2] {
-        let ran = self.ran.load(Ordering::Acquire);
-        [self.sent.load(Ordering::Relaxed), ran]
-    }
-}
-
-/// A call that is about to be sent.
-pub(super) struct Sending<'d>(&'d DeferredCalls);
-
-impl Sending<'_> {
-    pub(super) fn keep(self) {
-        core::mem::forget(self);
-    }
-}
-
-impl Drop for Sending<'_> {
-    fn drop(&mut self) {
-        self.0.sent.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Runs some of the calls that have come; returns how many.
@@ -113,8 +78,6 @@ pub(crate) fn run(inner: &Arc<Inner>) -> usize {
             return ran;
         };
         run_one(&world, call);
-        // Release: who sees that it has ended sees what it has sent.
-        calls.deferred.ran.fetch_add(1, Ordering::Release);
     }
     MOST_A_POLL
 }
@@ -131,7 +94,13 @@ fn run_one(world: &World, call: Kept) {
                 is_awaited: call.ticket != ONE_WAY,
             };
             let context = RpcContext::new(world, caller);
-            process::called_by(caller, || run(context, call.object, &arrived))
+            let outcome = process::called_by(caller, || run(context, call.object, &arrived));
+            if process::with(|ctx| ctx.is_preparing()) {
+                // A call around this one would be refused in its midst.
+                let name = function.map_or("a function", |(name, _)| name);
+                panic!("`{name}`, called by rank {caller}, left a negotiated payload prepared");
+            }
+            outcome
         }
         _ => Err(Status::UnknownFunction),
     };

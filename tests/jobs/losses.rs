@@ -89,7 +89,7 @@ fn refuses(outcome: &Outcome) -> bool {
 }
 
 /// Runs a job that goes on; its survivors check all else.
-fn survive(ranks: u32, program: &str, given: &[(&str, &str)]) {
+pub(crate) fn survive(ranks: u32, program: &str, given: &[(&str, &str)]) {
     let mut job = Job::launched(ranks, program).env(POLICY, "continue");
     for (name, value) in given {
         job = job.env(name, value);
@@ -183,7 +183,7 @@ fn is_loss(error: &Error) -> bool {
 }
 
 /// This rank dies.
-fn die() -> ! {
+pub(crate) fn die() -> ! {
     kill_process(getpid(), Signal::KILL).expect("to die");
     unreachable!("a killed process goes on")
 }

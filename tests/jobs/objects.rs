@@ -112,21 +112,23 @@ fn table() -> Done {
     const KEYS: u64 = 60;
     let mut builder = World::builder();
     let get = builder.rpc_on("get", |sum: &Cell<u64>, ()| sum.get());
-    let world = builder.build()?;
+    let mut world = builder.build()?;
     let first = DistObject::new(&world, Cell::new(1000))?;
     let table = DistObject::new(&world, Table::default())?;
     let second = DistObject::new(&world, Cell::new(u64::from(world.rank().0)))?;
     let owner = |key: u64| Rank((key % u64::from(world.size())) as u32);
     let me = world.rank();
     for key in 0..KEYS {
-        table.rpc_one_way(owner(key), &push, (key, format!("{key} of {me}")))?;
+        table.rpc_one_way(&world, owner(key), &push, (key, format!("{key} of {me}")))?;
     }
     for to in world.ranks() {
-        first.rpc(to, &add, (u64::from(me.0) + 1,))?.wait()?;
+        first
+            .rpc(&world, to, &add, (u64::from(me.0) + 1,))?
+            .wait()?;
     }
     world.drain()?;
     for key in (0..KEYS).rev() {
-        let mut found = table.rpc(owner(key), &values_of, (key,))?.wait()?;
+        let mut found = table.rpc(&world, owner(key), &values_of, (key,))?.wait()?;
         found.sort();
         let mut expected: Vec<_> = world.ranks().map(|r| format!("{key} of {r}")).collect();
         expected.sort();
@@ -140,9 +142,12 @@ fn table() -> Done {
     assert_eq!(first.get(), 1000 + ranks * (ranks + 1) / 2);
     for to in world.ranks() {
         // Of two objects with one type each call finds its own.
-        assert_eq!(second.rpc(to, &get, ())?.wait()?, u64::from(to.0));
-        assert!(first.rpc(to, &get, ())?.wait()? > 1000);
+        assert_eq!(second.rpc(&world, to, &get, ())?.wait()?, u64::from(to.0));
+        assert!(first.rpc(&world, to, &get, ())?.wait()? > 1000);
     }
+    // Objects borrow no world.
+    let found = world.quiet(|_| table.borrow().len())?;
+    assert_eq!(found, mine);
     assert!(format!("{second:?}").contains(&format!("value: {me}")));
     world.barrier()?;
     drop((first, table, second));
@@ -162,9 +167,9 @@ fn par() -> Done {
                     for i in 0..EACH {
                         let to = world.rank_offset(i as i64 + thread);
                         if i % 2 == 0 {
-                            sum.rpc(to, &add_shared, (1,))?.wait()?;
+                            sum.rpc(world, to, &add_shared, (1,))?.wait()?;
                         } else {
-                            sum.rpc_one_way(to, &add_shared, (1,))?;
+                            sum.rpc_one_way(world, to, &add_shared, (1,))?;
                         }
                     }
                     Ok(())
@@ -199,7 +204,7 @@ fn dropped() -> Done {
     world.barrier()?;
     if let Some(sum) = &kept {
         for _ in 0..3 {
-            let outcome = sum.rpc(to, &add, (3,))?.wait();
+            let outcome = sum.rpc(&world, to, &add, (3,))?.wait();
             if to == Rank(0) {
                 let error = outcome.expect_err("it was dropped");
                 assert_eq!(status_of(&error), Some(RpcStatus::NoInstance));
@@ -213,15 +218,15 @@ fn dropped() -> Done {
     }
     // A later object has another number.
     let next = DistObject::new(&world, Cell::new(7))?;
-    assert_eq!(next.rpc(to, &add, (1,))?.wait()?, 8);
-    assert_eq!(other.rpc(to, &add, (1,))?.wait()?, 6);
+    assert_eq!(next.rpc(&world, to, &add, (1,))?.wait()?, 8);
+    assert_eq!(other.rpc(&world, to, &add, (1,))?.wait()?, 6);
     world.barrier()?;
     drop((kept, other, next));
     Ok(world.finalize()?)
 }
 
 /// Makes two objects, rank 1 in another order than the others.
-fn crossed(world: &World) -> argonet::Result<(DistObject<'_, Cell<u64>>, DistObject<'_, Table>)> {
+fn crossed(world: &World) -> argonet::Result<(DistObject<Cell<u64>>, DistObject<Table>)> {
     if world.rank() == Rank(1) {
         let table = DistObject::new(world, Table::default())?;
         Ok((DistObject::new(world, Cell::new(0))?, table))
@@ -236,14 +241,14 @@ fn types() -> Done {
     let (sum, table) = crossed(&world)?;
     let other = world.rank_offset(1);
     let errors = [
-        sum.rpc(other, &add, (1,))?.wait().err(),
-        table.rpc(other, &len, ())?.wait().err(),
+        sum.rpc(&world, other, &add, (1,))?.wait().err(),
+        table.rpc(&world, other, &len, ())?.wait().err(),
     ];
     for error in errors {
         let error = error.expect("they are of different types");
         assert_eq!(status_of(&error), Some(RpcStatus::OtherType));
     }
-    assert_eq!(sum.rpc(world.rank(), &add, (1,))?.wait()?, 1);
+    assert_eq!(sum.rpc(&world, world.rank(), &add, (1,))?.wait()?, 1);
     world.barrier()?;
     drop((sum, table));
     Ok(world.finalize()?)
@@ -275,7 +280,7 @@ fn held() -> Done {
     )?;
     if world.rank() == Rank(0) {
         world.wait_until(|| GO.load(Ordering::Acquire) == 1)?;
-        assert_eq!(object.rpc(Rank(1), &wait_for_drop, ())?.wait()?, 1);
+        assert_eq!(object.rpc(&world, Rank(1), &wait_for_drop, ())?.wait()?, 1);
         drop(object);
     } else {
         std::thread::scope(|scope| {
@@ -302,7 +307,7 @@ fn one_way_dropped() -> Done {
     let sum = (world.rank() == Rank(0)).then_some(sum);
     world.barrier()?;
     if let Some(sum) = &sum {
-        sum.rpc_one_way(Rank(1), &add, (1,))?;
+        sum.rpc_one_way(&world, Rank(1), &add, (1,))?;
     }
     world.drain()?;
     Ok(world.barrier()?)
@@ -312,7 +317,7 @@ fn one_way_types() -> Done {
     let world = World::init()?;
     let (sum, _table) = crossed(&world)?;
     if world.rank() == Rank(0) {
-        sum.rpc_one_way(Rank(1), &add, (1,))?;
+        sum.rpc_one_way(&world, Rank(1), &add, (1,))?;
     }
     world.drain()?;
     Ok(world.barrier()?)
@@ -334,7 +339,7 @@ fn borrowed() -> Done {
     let borrow = table.borrow();
     world.barrier()?;
     if world.rank() == Rank(0) {
-        table.rpc_one_way(Rank(1), &push, (1, "one".into()))?;
+        table.rpc_one_way(&world, Rank(1), &push, (1, "one".into()))?;
     }
     world.drain()?;
     drop(borrow);

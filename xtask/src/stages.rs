@@ -23,7 +23,8 @@ const JOB_TESTS: [&str; 7] = [
     INSTALL_TEST,
 ];
 
-/// The one of installations, and how it learns that it leaves out where these are put.
+/// The test program of installations, and the variable that makes it leave out the tests of where
+/// these are put.
 const INSTALL_TEST: &str = "install";
 const PLACES: &str = "ARGONET_TEST_PLACES";
 
@@ -397,8 +398,8 @@ fn seeds_of(run: &mut Run, count: u64, interfaces: u64) {
     run.tests(SEED_TESTS, &mut command);
 }
 
-/// Checks that take minutes and that few changes concern: one run has those of one turn, the next
-/// commit's as likely those of another.
+/// Checks that take minutes and that few changes affect: a run makes those of one turn, which the
+/// commit gives, so a fault may stay unseen for some commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// AddressSanitizer.

@@ -186,6 +186,7 @@ impl<C: Conduit> Engine<C> {
     pub(crate) fn poll_between(&self, ctx: &ThreadCtx, call: u64) {
         if call.is_multiple_of(POLL_EVERY) {
             self.progress(ctx);
+            self.run_deferred(ctx);
         }
     }
 
