@@ -168,10 +168,11 @@ impl Steps {
 impl<C: Conduit> Engine<C> {
     /// Goes on with pending operations, without waiting; returns how much could be done.
     ///
-    /// A poll just before has taken `before` messages.
+    /// A poll just before has taken `before` messages. Deferred code runs if `runs_deferred` says
+    /// so; that may wait.
     #[cold]
     #[inline(never)]
-    pub(super) fn advance(&self, ctx: &ThreadCtx, before: usize) -> usize {
+    pub(super) fn advance(&self, ctx: &ThreadCtx, before: usize, runs_deferred: bool) -> usize {
         let pending = self.background.pending();
         if before == 0 && self.exit_mark.is_set() {
             self.boot.attend();
@@ -202,6 +203,9 @@ impl<C: Conduit> Engine<C> {
         if pending & kind::QUIESCENCE != 0 {
             self.background.quiescence.did(before + taken);
             taken += self.advance_quiescence();
+        }
+        if pending & kind::DEFERRED != 0 && runs_deferred {
+            taken += self.run_deferred(ctx);
         }
         taken
     }

@@ -593,7 +593,7 @@ impl<C: Conduit> Engine<C> {
         if !ctx.is_free() {
             return self.poll_traced(ctx);
         }
-        Ok(self.progress(ctx) + self.run_deferred(ctx))
+        Ok(self.progress_and_run(ctx, true))
     }
 
     /// Runs the handlers of messages that this rank has sent to itself: on return those of the
@@ -627,13 +627,19 @@ impl<C: Conduit> Engine<C> {
     /// A poll whose context has been checked.
     #[inline]
     pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
+        self.progress_and_run(ctx, false)
+    }
+
+    /// The same, which also runs [deferred](Self::on_deferred) code if `runs_deferred` says so.
+    #[inline]
+    pub(super) fn progress_and_run(&self, ctx: &ThreadCtx, runs_deferred: bool) -> usize {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         // A poll that takes something has no eye for the job's end.
         if self.background.pending() != 0
             || (taken == 0 && self.exit_mark.is_set())
             || self.losses.has_new()
         {
-            return taken + self.advance(ctx, taken);
+            return taken + self.advance(ctx, taken, runs_deferred);
         }
         taken
     }

@@ -94,17 +94,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Runs some of the client code that waits, unless this thread runs such code.
-    #[inline(always)]
     pub(super) fn run_deferred(&self, ctx: &ThreadCtx) -> usize {
-        match self.background.pending() & kind::DEFERRED {
-            0 => 0,
-            _ => self.run_deferred_now(ctx),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn run_deferred_now(&self, ctx: &ThreadCtx) -> usize {
         let deferred = &self.background.deferred;
         let Some(run) = deferred.run.get() else {
             return 0;

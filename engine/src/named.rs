@@ -247,8 +247,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit_collective("a barrier", self.rank)?;
         self.entered()?;
         let mut span = span(ctx, Kind::BarrierTry);
-        self.progress(ctx);
-        self.run_deferred(ctx);
+        self.progress_and_run(ctx, true);
         self.read_named_cells();
         let complete = self.background.named.complete.load(Ordering::Acquire);
         if let Some(span) = &mut span {

@@ -473,7 +473,7 @@ impl<C: Conduit> Engine<C> {
     #[inline(never)]
     pub(super) fn poll_traced(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
         let mut span = permitted(ctx, "a poll", self.rank, Kind::Poll)?;
-        let taken = self.progress(ctx) + self.run_deferred(ctx);
+        let taken = self.progress_and_run(ctx, true);
         if let Some(span) = &mut span {
             span.describe(What::Value(taken as u64));
         }

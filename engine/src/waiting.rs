@@ -141,10 +141,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
         deadline: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> usize {
-        let mut taken = self.engine.progress(ctx);
-        if self.runs_deferred {
-            taken += self.engine.run_deferred(ctx);
-        }
+        let taken = self.engine.progress_and_run(ctx, self.runs_deferred);
         if taken > 0 {
             self.patience.reset();
         } else {

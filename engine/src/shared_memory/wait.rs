@@ -185,8 +185,7 @@ impl<C: Conduit> Engine<C> {
     #[inline(always)]
     pub(crate) fn poll_between(&self, ctx: &ThreadCtx, call: u64) {
         if call.is_multiple_of(POLL_EVERY) {
-            self.progress(ctx);
-            self.run_deferred(ctx);
+            self.progress_and_run(ctx, true);
         }
     }
 
