@@ -250,10 +250,10 @@ fn runs_between_barriers_that_wait_for_nothing(world: &mut World) -> Result<()> 
     if world.rank() == Rank(0) {
         world.rpc_one_way(Rank(1), &pass_on, (0,))?;
     }
-    for _ in 0..2_000 {
+    for _ in 0..400 {
         if world.rank() == Rank(1) {
             let begun = std::time::Instant::now();
-            while begun.elapsed().as_micros() < 5 {
+            while begun.elapsed().as_micros() < 100 {
                 std::hint::spin_loop();
             }
         }
