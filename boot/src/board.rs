@@ -415,7 +415,7 @@ mod tests {
             }
             seen += 1;
         }
-        assert_eq!(seen, 13);
+        assert_eq!(seen, 14);
         assert_eq!(Waiting::unpack(0), None);
         assert_eq!(Waiting::unpack(u64::MAX), None);
     }

@@ -474,7 +474,8 @@ mod tests {
             assert!(read.is_at(sequence, called.number) && read.means(&called));
         }
         let mut wrong = Called::barrier(BarrierKind::Quiet, 3).to_args();
-        wrong[0] = 7;
+        // Behind the last kind.
+        wrong[0] = 2 + BarrierKind::ALL.len() as u32;
         assert_eq!(Called::from_args(&wrong), None);
         assert_eq!(Called::from_args(&wrong[1..]), None);
     }
