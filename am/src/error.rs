@@ -182,7 +182,7 @@ pub enum AmError {
     },
     /// A collective call in a remote procedure with a context.
     #[error(
-        "{operation} is not allowed inside a remote procedure with a context (rank {rank}), which may run inside another collective call: call it outside of remote procedures"
+        "{operation} is not allowed inside a remote procedure (rank {rank}), which may run in another collective call: call it outside"
     )]
     Deferred {
         /// The operation.

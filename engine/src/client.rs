@@ -21,6 +21,7 @@
 //! calls are allowed. [ADR 0032](../../docs/adr/0032-one-place-calls-client-code.md) has the list.
 
 use super::core::Engine;
+use super::deferred::RunDeferred;
 use super::thread::{Context, ThreadCtx};
 use argonet_am::Delivery;
 use argonet_base::{HandlerIndex, JobRank};
@@ -140,10 +141,10 @@ impl<C: Conduit> Engine<C> {
     ///
     /// The caller holds no lock that another call waits for, but for the call lock of a collective
     /// call that it is in.
-    pub(super) fn call_deferred<R>(&self, code: ClientCode, f: impl FnOnce() -> R) -> R {
-        match catch_unwind(AssertUnwindSafe(f)) {
-            Ok(result) => result,
-            Err(payload) => self.client_panicked(code, payload),
+    pub(super) fn call_deferred(&self, run: &RunDeferred) -> usize {
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(ran) => ran,
+            Err(payload) => self.client_panicked(ClientCode::Deferred, payload),
         }
     }
 

@@ -19,7 +19,6 @@
 //! and nothing is left.
 
 use super::background::{Background, kind};
-use super::client::ClientCode;
 use super::core::Engine;
 use super::thread::ThreadCtx;
 use super::tree::BarrierKind;
@@ -44,22 +43,6 @@ pub(super) struct Deferred {
     ran: AtomicU64,
     /// Whether nothing runs any more: survivors of a loss leave.
     is_closed: AtomicBool,
-}
-
-/// A thread in the function.
-struct Running<'d>(&'d AtomicU32);
-
-impl<'d> Running<'d> {
-    fn begin(count: &'d AtomicU32) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
-    }
 }
 
 /// The mark that client code waits for a time when it may communicate.
@@ -102,16 +85,18 @@ impl<C: Conduit> Engine<C> {
         if deferred.is_closed.load(Ordering::Relaxed) {
             return 0;
         }
-        let Some(_this_thread) = ctx.begin_deferred() else {
+        if !ctx.begin_deferred() {
             return 0;
-        };
-        let running = Running::begin(&deferred.running);
-        let ran = self.call_deferred(ClientCode::Deferred, run);
+        }
+        deferred.running.fetch_add(1, Ordering::Relaxed);
+        // It does not unwind.
+        let ran = self.call_deferred(run);
         if ran > 0 {
             deferred.ran.fetch_add(1, Ordering::Relaxed);
             self.background.quiescence.did(ran);
         }
-        drop(running);
+        deferred.running.fetch_sub(1, Ordering::Release);
+        ctx.end_deferred();
         ran
     }
 

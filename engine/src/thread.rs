@@ -116,15 +116,6 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// A thread that runs client code which handlers have left to a later time.
-pub(super) struct RunsDeferred<'c>(&'c ThreadCtx);
-
-impl Drop for RunsDeferred<'_> {
-    fn drop(&mut self) {
-        self.0.runs_deferred.set(false);
-    }
-}
-
 /// A thread's part of its engine's handle table.
 struct ThreadHandles {
     table: Arc<HandleTable>,
@@ -305,14 +296,19 @@ impl ThreadCtx {
         self.runs_deferred.get()
     }
 
-    /// The thread begins to run such code, unless it does already.
-    pub(super) fn begin_deferred(&self) -> Option<RunsDeferred<'_>> {
-        if self.runs_deferred.replace(true) {
-            return None;
+    /// The thread begins to run such code, unless it does already; whether it begins.
+    pub(super) fn begin_deferred(&self) -> bool {
+        let begins = !self.runs_deferred.replace(true);
+        if begins {
+            // It may communicate, so a condition in which it runs does more than to look.
+            self.note_write();
         }
-        // It may communicate, so a condition in which it runs does more than to look.
-        self.note_write();
-        Some(RunsDeferred(self))
+        begins
+    }
+
+    /// The thread runs such code no more.
+    pub(super) fn end_deferred(&self) {
+        self.runs_deferred.set(false);
     }
 
     /// Notes that the thread has written memory that others read, where it decides.
