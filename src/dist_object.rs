@@ -99,7 +99,11 @@ impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
             value,
             calls,
         };
-        process::with(|ctx| engine.barrier(ctx, BarrierKind::Instances))?;
+        let made = process::with(|ctx| engine.barrier(ctx, BarrierKind::Instances));
+        if made.is_err() {
+            object.calls.instances.fail(number);
+        }
+        made?;
         Ok(object)
     }
 

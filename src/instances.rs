@@ -6,7 +6,7 @@ use core::cell::RefCell;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,6 +36,8 @@ impl Instance {
 #[derive(Default)]
 pub(crate) struct Instances {
     made: AtomicU64,
+    /// Objects that this rank could not make, as a rank was lost; others may have made them.
+    failed: Mutex<HashSet<u64>>,
     shared: Mutex<HashMap<u64, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -43,6 +45,16 @@ impl Instances {
     /// The number of the next object, the same on all ranks.
     pub(crate) fn number(&self) -> u64 {
         self.made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The object could not be made here.
+    pub(crate) fn fail(&self, number: u64) {
+        self.failed.lock().insert(number);
+    }
+
+    /// Whether the object could not be made here.
+    pub(crate) fn has_failed(&self, number: u64) -> bool {
+        self.failed.lock().contains(&number)
     }
 
     /// The instance of that number that this thread can see.

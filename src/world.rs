@@ -463,6 +463,7 @@ impl<M: Threading> World<M> {
         // Only now: others wait for this rank in that drain, so a world that has not come through
         // it ends the job when it is dropped.
         self.finalized = true;
+        self.inner.calls.deferred.end();
         argonet_trace::close();
         let boot = self.engine().boot();
         boot.finalized();

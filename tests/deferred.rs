@@ -1,11 +1,11 @@
 //! Remote procedures that get a context: they communicate, and call further ones.
 //!
 //! Each is a job of its own. As these functions register themselves before `main`, the drains of
-//! all jobs here wait for deferred calls; those of `tests/jobs` do not.
+//! all jobs here wait for deferred calls; in `tests/jobs` only those of `deferred.rs` do.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use argonet::raw::{Injection, MessageClass, PrepareRequest};
 use argonet::{
@@ -331,6 +331,39 @@ fn calls_of_many_threads(world: &mut World<Par>) -> Result<()> {
     world.reduce_all(Reduction::Sum, &mut sums)?;
     assert_eq!(sums[0], 10 * THREADS * COUNT * u64::from(world.size()));
     world.barrier()
+}
+
+/// One thread of each rank drains while others of it poll and run functions.
+#[argonet::test(ranks = [1, 2], conduit = ["smp", "tcp"], neighborhood_size = 1)]
+fn drains_beside_threads_that_poll(world: &mut World<Par>) -> Result<()> {
+    const ROUNDS: u64 = 100;
+    const CHAIN: u64 = 5;
+    let is_over = AtomicBool::new(false);
+    let world = &*world;
+    std::thread::scope(|scope| {
+        let polls = || -> Result<()> {
+            while !is_over.load(Ordering::Relaxed) {
+                world.poll()?;
+            }
+            Ok(())
+        };
+        let threads = [scope.spawn(polls), scope.spawn(polls)];
+        let drained = (1..=ROUNDS).try_for_each(|round| {
+            for to in world.ranks() {
+                world.rpc_one_way(to, &pass_on, (CHAIN,))?;
+            }
+            world.drain()?;
+            let mut counts = [&ENDED, &RAN].map(|count| count.load(Ordering::Relaxed));
+            // Of all ranks, before any calls again.
+            world.reduce_all(Reduction::Sum, &mut counts)?;
+            let chains = u64::from(world.size()).pow(2) * round;
+            assert_eq!(counts, [chains, chains * (CHAIN + 1)]);
+            Ok(())
+        });
+        is_over.store(true, Ordering::Relaxed);
+        threads.into_iter().try_for_each(|t| t.join().unwrap())?;
+        drained
+    })
 }
 
 #[argonet::test(ranks = 2, conduit = ["smp", "tcp"], neighborhood_size = 1)]

@@ -12,11 +12,16 @@
 //! # Draining
 //!
 //! Such code sends messages that make others run such code, so a drain is over only when no chain
-//! goes on. A rank is *idle* when no such code waits or runs here and all that it has sent has been
-//! handled. Ranks enter barriers, each when it is idle, and say whether they have run any such code
-//! since they entered the one before. If none has, then at the time when the last rank had entered
-//! the one before, all were idle: what came later would have been run. So nothing was under way,
-//! and nothing is left.
+//! goes on. A rank is *idle* when no such code waits or runs here, and its conduit is quiescent: a
+//! network's when all that the rank has sent has been handled, that of shared memory when the rank
+//! has taken all that was sent to it. Ranks enter barriers, each when it is idle, and say whether
+//! they have run any such code since they were idle before the one before.
+//!
+//! If none has, nothing is left. Say that each rank was idle at a time A, entered a barrier, was
+//! idle again at B, and has run no such code in between. A message that calls for such code was sent
+//! before its sender's A. Over a network it had been handled by then; in shared memory it lay before
+//! its target when the barrier ended, so before the target's B. Either way the target has run the
+//! code before its own A, or would not have been idle at B.
 
 use super::background::{Background, kind};
 use super::core::Engine;
@@ -24,8 +29,8 @@ use super::thread::ThreadCtx;
 use super::tree::BarrierKind;
 use argonet_am::AmError;
 use argonet_boot::Waiting;
-use argonet_conduit::Conduit;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use argonet_conduit::{Conduit, ThreadMode};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 /// Runs some of the code that waits; returns how much.
@@ -92,20 +97,35 @@ impl<C: Conduit> Engine<C> {
         // It does not unwind.
         let ran = self.call_deferred(run);
         if ran > 0 {
-            deferred.ran.fetch_add(1, Ordering::Relaxed);
+            deferred.ran.fetch_add(1, Ordering::Release);
             self.background.quiescence.did(ran);
         }
         deferred.running.fetch_sub(1, Ordering::Release);
         ctx.end_deferred();
+        if self.mode == ThreadMode::Par {
+            // A thread that drains waits for this one.
+            self.background.stepped();
+            self.conduit.wake();
+        }
         ran
     }
 
-    /// Whether no such code waits or runs at this rank.
-    fn runs_no_deferred(&self) -> bool {
-        // A thread that clears the mark counts as running since before that.
-        let none_waits = self.background.pending() & kind::DEFERRED == 0;
-        core::sync::atomic::fence(Ordering::Acquire);
-        none_waits && self.background.deferred.running.load(Ordering::Acquire) == 0
+    /// Whether this rank is idle, and has been since the count of what it has run was loaded.
+    ///
+    /// The conduit first: a handler of another thread that took the last message has set the mark
+    /// by then. Then the mark: a thread that clears it counts as running since before that. The
+    /// count again last: such a thread may have come and gone in between.
+    fn is_idle_since(&self, ran: u64) -> bool {
+        let deferred = &self.background.deferred;
+        if !self.conduit.is_quiescent() {
+            return false;
+        }
+        fence(Ordering::Acquire);
+        if self.background.pending() & kind::DEFERRED != 0 {
+            return false;
+        }
+        fence(Ordering::Acquire);
+        deferred.running.load(Ordering::Acquire) == 0 && deferred.ran.load(Ordering::Relaxed) == ran
     }
 
     /// Waits until no rank has such code to run, with barriers of that kind.
@@ -119,12 +139,13 @@ impl<C: Conduit> Engine<C> {
         let mut before = None;
         loop {
             let mut lost = Ok(());
+            let mut ran = 0;
             self.wait_until(ctx, Waiting::new(kind.into()), || {
                 lost = self.unless_any_lost();
-                lost.is_err() || self.runs_no_deferred() && self.conduit.is_quiescent()
+                ran = deferred.ran.load(Ordering::Acquire);
+                lost.is_err() || self.is_idle_since(ran)
             })?;
             lost?;
-            let ran = deferred.ran.load(Ordering::Relaxed);
             let goes_on = before != Some(ran);
             before = Some(ran);
             if !self.barrier_while(ctx, kind, goes_on)? {

@@ -522,6 +522,9 @@ impl<C: Conduit> Engine<C> {
                 let end = (self.clock)() + LAST_MESSAGES;
                 let what = Waiting::new(WaitFor::Finalize);
                 self.wait_until_deadline(ctx, what, end, || self.conduit.is_quiescent())?;
+                // All survivors leave by now, so none waits for a result; after the next step some
+                // are gone.
+                self.close_deferred();
             }
         }
         Ok(())

@@ -283,7 +283,20 @@ impl ThreadCtx {
     /// As [`permit`](Self::permit), and [`AmError::Deferred`].
     #[inline(always)]
     pub fn permit_collective(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
-        self.permit(operation, rank)?;
+        if self.context.get() == Context::Free && !self.runs_deferred.get() {
+            return Ok(());
+        }
+        self.look_closer_collective(operation, rank)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_closer_collective(
+        &self,
+        operation: &'static str,
+        rank: JobRank,
+    ) -> Result<(), AmError> {
+        self.look_closer(operation, rank)?;
         match self.runs_deferred.get() {
             true => Err(AmError::Deferred { operation, rank }),
             false => Ok(()),

@@ -319,8 +319,6 @@ impl<C: Conduit> Engine<C> {
         match drained {
             // No rank communicates any more.
             Err(AmError::PeerLost { .. }) if kind == BarrierKind::Finalize => {
-                // Others may have left when it runs.
-                self.close_deferred();
                 self.all_leave();
                 self.leave_as_survivor(ctx)?;
                 argonet_trace::end(true);

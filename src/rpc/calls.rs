@@ -11,7 +11,7 @@ use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
 use argonet_base::{JobRank, Rank};
 use argonet_engine::{Injection, internal};
 use argonet_segment::SharedBytes;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
@@ -71,7 +71,6 @@ pub(crate) struct Calls {
     /// By ticket: where the call is to run, and its result.
     waiting: Mutex<HashMap<u64, (JobRank, Cell)>>,
     next: Mutex<u64>,
-    any_lost: AtomicBool,
 }
 
 fn halves(number: u64) -> [u32; 2] {
@@ -121,7 +120,6 @@ impl Calls {
 
     /// Ends the calls that were to run at a rank that is lost.
     pub(crate) fn lose(&self, rank: JobRank) {
-        self.any_lost.store(true, Ordering::Relaxed);
         let mut waiting = self.waiting.lock();
         for (_, (_, cell)) in waiting.extract_if(|_, (to, _)| *to == rank) {
             *cell.lock() = Some(Err(Failure::Lost));
@@ -169,7 +167,7 @@ impl Calls {
             }
         };
         if ticket == ONE_WAY {
-            return self.one_way_ended(function, delivery.source(), outcome);
+            return self.one_way_ended(function, object, delivery.source(), outcome);
         }
         with_result(ticket, outcome, |result| {
             // The message is well-formed and its room reserved; a failure means that the sender was
@@ -183,12 +181,13 @@ impl Calls {
     pub(super) fn one_way_ended(
         &self,
         function: usize,
+        object: u64,
         caller: JobRank,
         outcome: Result<Vec<u8>, Status>,
     ) {
         if let Err(status) = outcome {
-            if status == Status::NoInstance && self.any_lost.load(Ordering::Relaxed) {
-                // Making the object may have failed here alone.
+            if status == Status::NoInstance && self.instances.has_failed(object) {
+                // This rank's program knows.
                 return;
             }
             let function = self.functions.get(function);

@@ -56,6 +56,14 @@ impl DeferredCalls {
         queue.mark = Some(mark);
     }
 
+    /// The world has ended: no call runs any more.
+    pub(crate) fn end(&self) {
+        let mut queue = self.queue.lock();
+        if let Some(mark) = queue.mark.take() {
+            mark.clear();
+        }
+    }
+
     fn take(&self) -> Option<Kept> {
         let mut queue = self.queue.lock();
         let call = queue.calls.pop_front();
@@ -105,7 +113,7 @@ fn run_one(world: &World, call: Kept) {
         _ => Err(Status::UnknownFunction),
     };
     if call.ticket == ONE_WAY {
-        calls.one_way_ended(call.function, call.source, outcome);
+        calls.one_way_ended(call.function, call.object, call.source, outcome);
         return;
     }
     match world.send_result(call.source, call.ticket, outcome) {

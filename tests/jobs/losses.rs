@@ -178,7 +178,7 @@ fn refused<T>(outcome: Result<T>, lost: Rank) {
 }
 
 /// Whether it fails because a rank is lost.
-fn is_loss(error: &Error) -> bool {
+pub(crate) fn is_loss(error: &Error) -> bool {
     matches!(error, Error::Am(AmError::PeerLost { .. }))
 }
 

@@ -272,7 +272,8 @@ impl Cursor<'_> {
 impl Drop for Cursor<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.reader.head.store(self.head, Ordering::Relaxed);
+        // Release: a thread that finds nothing left sees what the handlers have done.
+        self.reader.head.store(self.head, Ordering::Release);
         self.reader
             .published
             .store(self.published, Ordering::Relaxed);
