@@ -64,7 +64,8 @@ use std::sync::Arc;
 /// [`RpcStatus::NoInstance`](crate::RpcStatus::NoInstance), or end the job if they are one-way. So
 /// call [`World::drain`] after the last one-way call and before the drop; the end of the world is
 /// too late for an object that is dropped before it. A barrier is enough where all ranks have
-/// waited for the results of their calls.
+/// waited for the results of their calls, and no function called further ones one-way. A rank that
+/// could not make its instance, as a rank was lost, ignores one-way calls for it.
 ///
 /// Source: UPC++, `upcxx::dist_object` and `rpc_ff`.
 #[doc(alias = "dist_object")]

@@ -540,12 +540,12 @@ pub fn caller() -> Option<Rank> {
 
 /// Defines functions that other ranks can call and registers them before `main`.
 ///
-/// | form | what it is | called by |
-/// | --- | --- | --- |
-/// | `fn f(a: A, b: B) -> R` | an [`Rpc`] that runs as a handler | [`World::rpc`] |
-/// | `fn f(state: &T, a: A)` | an [`RpcOn`] that gets an instance | [`DistObject::rpc`](crate::DistObject::rpc) |
-/// | `fn f(ctx, a: A)` | an [`Rpc`] that may communicate, with an [`RpcContext`] | [`World::rpc`] |
-/// | `fn f(ctx, state: &T, a: A)` | an [`RpcOn`] of both kinds, with an [`ObjectContext`] | [`DistObject::rpc`](crate::DistObject::rpc) |
+/// | form | what it is |
+/// | --- | --- |
+/// | `fn f(a: A, b: B) -> R` | an [`Rpc`], for [`World::rpc`], that runs as a handler |
+/// | `fn f(state: &T, a: A)` | an [`RpcOn`], for [`DistObject::rpc`](crate::DistObject::rpc) |
+/// | `fn f(ctx, a: A)` | an [`Rpc`] that may communicate, with an [`RpcContext`] |
+/// | `fn f(ctx, state: &T, a: A)` | an [`RpcOn`] that may, with an [`ObjectContext`] |
 ///
 /// Arguments and results are owned values that serde can encode: `String`, not `&str`. Arguments
 /// are names, not patterns, and a function has no generic parameters.

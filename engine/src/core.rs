@@ -420,7 +420,7 @@ impl<C: Conduit> Engine<C> {
         message: &Message<'_>,
         injection: Injection,
     ) -> Result<(), AmError> {
-        let mut wait = self.waiting_to_send(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
         let error = loop {
             match self.inject(to, message) {
                 Ok(()) => return Ok(()),
@@ -499,7 +499,7 @@ impl<C: Conduit> Engine<C> {
             }
             None => {}
         }
-        let mut wait = self.waiting_to_send(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
         let error = loop {
             match self.conduit.prepare(want) {
                 Ok(prepared) => {

@@ -18,10 +18,10 @@
 //! they have run any such code since they were idle before the one before.
 //!
 //! If none has, nothing is left. Say that each rank was idle at a time A, entered a barrier, was
-//! idle again at B, and has run no such code in between. A message that calls for such code was sent
-//! before its sender's A. Over a network it had been handled by then; in shared memory it lay before
-//! its target when the barrier ended, so before the target's B. Either way the target has run the
-//! code before its own A, or would not have been idle at B.
+//! idle again at B, and has run no such code in between. A message that calls for such code was
+//! sent before its sender's A. Over a network it had been handled by then; in shared memory it lay
+//! before its target when the barrier ended, so before the target's B. Either way the target has
+//! run the code before its own A, or would not have been idle at B.
 
 use super::background::{Background, kind};
 use super::core::Engine;
@@ -48,6 +48,13 @@ pub(super) struct Deferred {
     ran: AtomicU64,
     /// Whether nothing runs any more: survivors of a loss leave.
     is_closed: AtomicBool,
+}
+
+impl Deferred {
+    /// How often the function has run something.
+    pub(super) fn count(&self) -> u64 {
+        self.ran.load(Ordering::Acquire)
+    }
 }
 
 /// The mark that client code waits for a time when it may communicate.
@@ -115,7 +122,7 @@ impl<C: Conduit> Engine<C> {
     /// The conduit first: a handler of another thread that took the last message has set the mark
     /// by then. Then the mark: a thread that clears it counts as running since before that. The
     /// count again last: such a thread may have come and gone in between.
-    fn is_idle_since(&self, ran: u64) -> bool {
+    pub(super) fn is_idle_since(&self, ran: u64) -> bool {
         let deferred = &self.background.deferred;
         if !self.conduit.is_quiescent() {
             return false;
@@ -142,7 +149,7 @@ impl<C: Conduit> Engine<C> {
             let mut ran = 0;
             self.wait_until(ctx, Waiting::new(kind.into()), || {
                 lost = self.unless_any_lost();
-                ran = deferred.ran.load(Ordering::Acquire);
+                ran = deferred.count();
                 lost.is_err() || self.is_idle_since(ran)
             })?;
             lost?;

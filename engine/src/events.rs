@@ -74,7 +74,7 @@ impl<C: Conduit> Engine<C> {
             rank: self.rank,
         };
         let mut first = None;
-        let mut wait = self.waiting_to_send(Waiting::new(WaitFor::Handle));
+        let mut wait = self.waiting_unannounced(Waiting::new(WaitFor::Handle));
         loop {
             let taken = ctx.with_cache(&self.events, |cache| self.events.alloc(cache, completions));
             let cause = match taken {

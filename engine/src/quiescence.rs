@@ -29,6 +29,7 @@ use super::core::Engine;
 use super::limits::internal;
 use super::thread::ThreadCtx;
 use super::tree::ROUNDS;
+use super::waiting::is_for_room;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
@@ -421,7 +422,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// Threads of a rank that leaves have no world any more.
     fn is_blocked(&self, what: Waiting, leaves: bool) -> bool {
-        let by_others = !matches!(what.what, WaitFor::Room | WaitFor::Handle);
+        let by_others = !is_for_room(what);
         let may_have_threads = self.mode == ThreadMode::Par && !leaves;
         let threads_count = may_have_threads || is_of_the_client(what.what);
         by_others

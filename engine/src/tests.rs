@@ -19,6 +19,7 @@ use std::sync::Arc;
 mod background;
 mod broadcast;
 mod collective;
+mod deferred;
 mod named;
 mod post;
 mod shared_memory;

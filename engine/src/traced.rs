@@ -394,7 +394,7 @@ impl<C: Conduit> Engine<C> {
         }
         self.check(to, message)?;
         let begin_ns = now_ns();
-        let mut wait = self.waiting_to_send(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
         let mut noted = false;
         let flow = loop {
             let send = || self.inject(to, message);

@@ -301,7 +301,7 @@ impl<C: Conduit> Engine<C> {
         mut error: SendError,
         attempt: impl Fn() -> Result<Injected, SendError>,
     ) -> Result<Injected, OpError> {
-        let mut wait = self.waiting_to_send(Waiting::on(WaitFor::Room, rank));
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, rank));
         loop {
             match error {
                 SendError::Message(error) => {

@@ -7,7 +7,7 @@ use super::thread::ThreadCtx;
 use super::wait::{Patience, Step, WaitPolicy};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_boot::Waiting;
+use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, ThreadMode};
 use argonet_settings::Letter;
 use core::fmt::Write;
@@ -66,6 +66,11 @@ impl Waits {
     }
 }
 
+/// Whether a wait is inside of a call that sends, for what comes without any client code.
+pub(super) const fn is_for_room(what: Waiting) -> bool {
+    matches!(what.what, WaitFor::Room | WaitFor::Handle)
+}
+
 /// A wait that is under way.
 ///
 /// The waiting thread calls [`idle`](Self::idle) until its condition holds, and drops it.
@@ -75,8 +80,6 @@ pub struct Wait<'e, C: Conduit> {
     patience: Patience,
     /// The epoch of operations in the background, before the waiting thread looked last.
     seen: u32,
-    /// Whether client code that handlers have left may run in it.
-    runs_deferred: bool,
     lasting: Option<Lasting>,
 }
 
@@ -96,7 +99,6 @@ impl<'e, C: Conduit> Wait<'e, C> {
             what,
             patience: patience(engine.waits.policy()),
             seen: 0,
-            runs_deferred: true,
             lasting: None,
         }
     }
@@ -141,7 +143,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
         deadline: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> usize {
-        let taken = self.engine.progress_and_run(ctx, self.runs_deferred);
+        let runs_deferred = !is_for_room(self.what);
+        let taken = self.engine.progress_and_run(ctx, runs_deferred);
         if taken > 0 {
             self.patience.reset();
         } else {
@@ -301,13 +304,6 @@ impl<C: Conduit> Engine<C> {
     #[inline]
     pub fn waiting_unannounced(&self, what: Waiting) -> Wait<'_, C> {
         Wait::new(self, what, Patience::for_room)
-    }
-
-    /// The same inside of a call that sends, for what comes without client code.
-    pub(super) fn waiting_to_send(&self, what: Waiting) -> Wait<'_, C> {
-        let mut wait = self.waiting_unannounced(what);
-        wait.runs_deferred = false;
-        wait
     }
 
     /// How threads wait.

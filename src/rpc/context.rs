@@ -52,8 +52,9 @@ use serde::{Serialize, de::DeserializeOwned};
 ///
 /// Calls that have come and not run yet are kept, and nothing limits how many: a program that sends
 /// faster than others run should wait for results, or drain, from time to time. Such a function can
-/// do neither, so a fan-out that grows takes memory as it grows. After a [loss](
-/// crate::Builder::on_peer_lost) there is no drain, and ranks that leave give up calls that wait.
+/// do neither, so a fan-out that grows takes memory as it grows. After a
+/// [loss](crate::Builder::on_peer_lost) there is no drain; survivors run such functions until all
+/// of them leave, and give up what waits then.
 ///
 /// Such a function cannot be called here but by a message. A plain function that takes `&World`
 /// can be called by it and by other code.

@@ -10,18 +10,14 @@ use std::time::Instant;
 // Test programs are named by themselves and run with `--workspace`. With `--package` cargo would
 // build what they depend on once more for each package whose features differ.
 
-/// Test programs that start whole jobs, but for the quick one of `argonet::test`.
+/// Test programs that start whole jobs, but for the quick one of `argonet::test` and those of
+/// examples.
 ///
-/// They run in their own stage, all other test programs in the stage `unit`.
-const JOB_TESTS: [&str; 7] = [
-    "launch",
-    "jobs",
-    "gups",
-    "kmers",
-    "heat",
-    "perf",
-    INSTALL_TEST,
-];
+/// They run in their own stage.
+const JOB_TESTS: [&str; 4] = ["launch", "jobs", "perf", INSTALL_TEST];
+
+/// Test programs of examples, in the stage `unit`.
+const EXAMPLE_TESTS: [&str; 3] = ["gups", "kmers", "heat"];
 
 /// The test program of installations, and the variable that makes it leave out the tests of where
 /// these are put.
@@ -88,11 +84,12 @@ fn test_programs(directory: &str) -> Vec<String> {
     names
 }
 
-/// Test programs that no other stage runs, each once.
+/// Test programs that nothing else here names, each once.
 fn unit_tests() -> Vec<String> {
     let packages = packages().into_iter().filter(|p| p != CONFORMANCE);
     let programs = packages.filter_map(|package| directory(&package).map(test_programs));
-    let elsewhere: Vec<&str> = [&JOB_TESTS[..], &C_TESTS, &[SEED_TESTS, LOOM]].concat();
+    let named = [&JOB_TESTS[..], &EXAMPLE_TESTS, &C_TESTS];
+    let elsewhere: Vec<&str> = [&named.concat()[..], &[SEED_TESTS, LOOM]].concat();
     let mut names: Vec<String> = programs.flatten().collect();
     names.retain(|name| !elsewhere.contains(&name.as_str()));
     names.sort();
@@ -273,6 +270,7 @@ pub(crate) fn unit(run: &mut Run) {
     set(run, &mut command);
     if programs(run) {
         run.tests("other test programs", &mut command);
+        run.tests("examples", &mut test(EXAMPLE_TESTS));
     }
     run.tests(
         "documentation examples",
@@ -589,7 +587,8 @@ mod tests {
         all.retain(|name| !units.contains(name));
         all.sort();
         let conduits = directory(CONFORMANCE).map(test_programs);
-        let named = [&JOB_TESTS[..], &C_TESTS, &[NETWORK_TESTS, SEED_TESTS, LOOM]].concat();
+        let others = [NETWORK_TESTS, SEED_TESTS, LOOM];
+        let named = [&JOB_TESTS[..], &EXAMPLE_TESTS, &C_TESTS, &others].concat();
         let named = named.into_iter().map(str::to_owned);
         let mut named: Vec<String> = named.chain(conduits.unwrap_or_default()).collect();
         named.sort();
