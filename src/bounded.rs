@@ -13,18 +13,22 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-/// Levels of the values that one message of a remote procedure call may have: an element, a field,
-/// the content of an option, a variant or a new type is one level below the value that has it.
+/// Levels of the values that arguments or a result of a remote procedure call may have: an element,
+/// a field, the content of an option, a variant or a new type is one level below the value that has
+/// it.
 ///
 /// Serde's formats for text have such a limit, too.
 pub const MAX_RPC_DEPTH: u32 = 128;
 
-/// Elements and fields of the values that one message of a remote procedure call may have, of all
-/// levels together.
+/// Elements and fields that arguments or a result of a remote procedure call may have, of all
+/// levels together; or 16 times as many as the bytes in which they are encoded, if that is more.
 ///
-/// More than there are bytes in one message, so that only elements without bytes reach it. Those
-/// take the memory that their type has: a field that serde skips counts for nothing here.
+/// So only elements that take no bytes reach it, or fields deep inside of others. Those take the
+/// memory that their type has: a field that serde skips counts for nothing here.
 pub const MAX_RPC_ELEMENTS: u64 = 1 << 20;
+
+/// Elements that each byte allows, in long values.
+const ELEMENTS_A_BYTE: u64 = 16;
 
 /// Why bytes are no value.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -33,7 +37,7 @@ pub(crate) enum DecodeError {
     Bytes(postcard::Error),
     #[error("it is nested deeper than {MAX_RPC_DEPTH} levels")]
     TooDeep,
-    #[error("it has more than {MAX_RPC_ELEMENTS} elements")]
+    #[error("it has more than {MAX_RPC_ELEMENTS} elements, and more than 16 for each of its bytes")]
     TooMany,
 }
 
@@ -42,6 +46,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError
     let bounds = Bounds {
         depth: Cell::new(0),
         elements: Cell::new(0),
+        most_elements: MAX_RPC_ELEMENTS.max(bytes.len() as u64 * ELEMENTS_A_BYTE),
         beyond: Cell::new(None),
     };
     let mut decoder = postcard::Deserializer::from_bytes(bytes);
@@ -57,10 +62,11 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError
     }
 }
 
-/// How far one message has gone.
+/// How far one value has gone.
 struct Bounds {
     depth: Cell<u32>,
     elements: Cell<u64>,
+    most_elements: u64,
     beyond: Cell<Option<DecodeError>>,
 }
 
@@ -80,7 +86,7 @@ impl Bounds {
     /// Another element, unless it is the end of them.
     fn count<T, E: Error>(&self, element: Option<T>) -> Result<Option<T>, E> {
         let elements = self.elements.get() + u64::from(element.is_some());
-        if elements > MAX_RPC_ELEMENTS {
+        if elements > self.most_elements {
             return Err(self.exceed(DecodeError::TooMany));
         }
         self.elements.set(elements);
@@ -358,6 +364,10 @@ mod tests {
                 Err(DecodeError::TooMany)
             );
         }
+        // Longer values have more.
+        let long = vec![(1u8, (2u8,)); MAX_RPC_ELEMENTS as usize];
+        let bytes = postcard::to_stdvec(&long).unwrap();
+        assert_eq!(decode::<Vec<(u8, (u8,))>>(&bytes), Ok(long));
         // Elements of several lists count together.
         let [many, two] = [claims(MAX_RPC_ELEMENTS / 2), claims(2)];
         let bytes = [two, many.clone(), many].concat();

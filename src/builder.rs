@@ -328,8 +328,8 @@ impl Builder {
                 digest: names.digest.as_bytes(),
                 count: names.count,
             },
-            |handlers| {
-                calls.register(handlers)?;
+            |handlers, outgoing| {
+                calls.register(handlers, outgoing)?;
                 let mut places = names.ams.into_iter();
                 Ok(places.try_for_each(|place| place(handlers))?)
             },

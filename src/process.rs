@@ -5,7 +5,7 @@
 use crate::error::Result;
 use argonet_am::HandlerTable;
 use argonet_base::Rank;
-use argonet_engine::ThreadCtx;
+use argonet_engine::{Outgoing, ThreadCtx};
 use argonet_start::{Joined, Joining, StartError};
 use core::cell::Cell;
 
@@ -29,7 +29,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
 /// The job cannot start.
 pub(crate) fn join(
     how: Joining<'_>,
-    register: impl FnOnce(&mut HandlerTable) -> Result<(), StartError>,
+    register: impl FnOnce(&mut HandlerTable, Outgoing) -> Result<(), StartError>,
 ) -> Result<Joined> {
     // SAFETY: a world keeps the contract of the engine, as it gives the engine to no caller without
     // `unsafe`.

@@ -3,13 +3,13 @@
 mod calls;
 mod context;
 mod deferred;
+mod parts;
 
 use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
-use argonet_am::MAX_MEDIUM;
 use argonet_base::Rank;
 use argonet_engine::call_named;
 pub use calls::Arrived;
@@ -24,15 +24,15 @@ use serde::{Serialize, de::DeserializeOwned};
 /// Why a remote procedure call has no result.
 ///
 /// ```
-/// use argonet::{Error, RpcError};
+/// use argonet::{Error, MAX_RPC_ELEMENTS, RpcError, RpcStatus};
 /// argonet::rpc! {
-///     fn length(bytes: Vec<u8>) -> usize { bytes.len() }
+///     fn count(nothings: Vec<()>) -> usize { nothings.len() }
 /// }
 /// # let world = argonet::World::init().unwrap();
-/// let too_long = vec![0; argonet::MAX_MEDIUM + 1];
-/// match world.rpc(world.rank(), &length, (too_long,)) {
-///     Err(Error::Rpc(RpcError::TooLong { len, .. })) => assert!(len > argonet::MAX_MEDIUM),
-///     _ => panic!("it should not have been sent"),
+/// let too_many = vec![(); MAX_RPC_ELEMENTS as usize + 1];
+/// match world.rpc(world.rank(), &count, (too_many,)).unwrap().wait() {
+///     Err(Error::Rpc(RpcError::Failed { status, .. })) => assert_eq!(status, RpcStatus::TooMany),
+///     _ => panic!("it should not have run"),
 /// }
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -55,18 +55,6 @@ pub enum RpcError {
         name: String,
         /// The encoder's message.
         cause: String,
-        /// The rank that called.
-        rank: Rank,
-    },
-    /// Arguments too long for one message.
-    #[error(
-        "the arguments of `{name}` take {len} bytes, at most {MAX_MEDIUM} are allowed; send a pointer to shared memory instead (rank {rank})"
-    )]
-    TooLong {
-        /// Function.
-        name: String,
-        /// Encoded length in bytes.
-        len: usize,
         /// The rank that called.
         rank: Rank,
     },
@@ -121,18 +109,16 @@ pub enum Status {
     BadArguments = 2,
     /// The result does not encode.
     BadResult = 3,
-    /// The result is too long for one message.
-    ResultTooLong = 4,
     /// The reply was not understood.
-    Garbled = 5,
+    Garbled = 4,
     /// The arguments are nested deeper than [`MAX_RPC_DEPTH`].
-    TooDeep = 6,
+    TooDeep = 5,
     /// The arguments have more elements than [`MAX_RPC_ELEMENTS`].
-    TooMany = 7,
+    TooMany = 6,
     /// The other side has dropped its instance of the [`DistObject`](crate::DistObject).
-    NoInstance = 8,
+    NoInstance = 7,
     /// The instance there has another type: ranks made their objects in different orders.
-    OtherType = 9,
+    OtherType = 8,
 }
 
 impl core::fmt::Display for Status {
@@ -142,7 +128,6 @@ impl core::fmt::Display for Status {
             Status::UnknownFunction => "there is no such function there",
             Status::BadArguments => "its arguments do not decode there",
             Status::BadResult => "its result cannot be encoded",
-            Status::ResultTooLong => "its result is longer than one message can carry",
             Status::Garbled => "its reply was not understood",
             Status::NoInstance => "its object has no instance there any more",
             Status::OtherType => {
@@ -455,9 +440,10 @@ where
 impl<M: Threading> World<M> {
     /// Runs a registered function at `to`, during a later poll there, and returns its result.
     ///
-    /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each,
-    /// and decode only up to a depth of [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to
-    /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, for any claim of a message. Unless
+    /// Arguments and result travel encoded, in several messages if they are longer than
+    /// [`MAX_MEDIUM`](crate::MAX_MEDIUM), and decode only up to a depth of
+    /// [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS)
+    /// elements, for any claim of a message. Unless
     /// it gets a [context](RpcContext), the function runs as a handler, and so do decoding its
     /// arguments, encoding and dropping its result: they cannot communicate, they should be short,
     /// and if they panic the job ends.
@@ -477,7 +463,7 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// [`RpcError::Unregistered`], [`RpcError::Encode`], [`RpcError::TooLong`];
+    /// [`RpcError::Unregistered`], [`RpcError::Encode`];
     /// [`RpcError::WouldDeadlock`] if both this function and the one that calls it get a context;
     /// [`AmError::NoSuchRank`](crate::AmError::NoSuchRank), or
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler. A failure at `to` is
@@ -566,6 +552,14 @@ pub fn caller() -> Option<Rank> {
 /// assert_eq!(joined.wait().unwrap(), "a-b");
 /// world.rpc(world.rank(), &nothing, ()).unwrap().wait().unwrap();
 /// ```
+///
+/// Borrowed arguments are refused:
+///
+/// ```compile_fail
+/// argonet::rpc! {
+///     fn length(text: &str) -> usize { text.len() }
+/// }
+/// ```
 #[macro_export]
 macro_rules! rpc {
     ($($(#[$meta:meta])* $vis:vis fn $name:ident($($args:tt)*) $(-> $ret:ty)? $body:block)*) => {$(
@@ -593,6 +587,18 @@ macro_rules! __rpc {
     };
     ([$(#[$meta:meta])* $vis:vis] $name:ident ($ctx:ident, $of:ident : & mut $($args:tt)*) $ret:tt $body:block) => {
         compile_error!("a function of a distributed object gets a shared reference: put what it changes into a `Cell`, a `RefCell` or a `Mutex`");
+    };
+    ($head:tt $name:ident ($of:ident : & str $($args:tt)*) $ret:tt $body:block) => {
+        compile_error!("a remote procedure owns its arguments: take a `String`, not a `&str`");
+    };
+    ($head:tt $name:ident ($ctx:ident, $of:ident : & str $($args:tt)*) $ret:tt $body:block) => {
+        compile_error!("a remote procedure owns its arguments: take a `String`, not a `&str`");
+    };
+    ($head:tt $name:ident ($of:ident : & [$($of_slice:tt)*] $($args:tt)*) $ret:tt $body:block) => {
+        compile_error!("a remote procedure owns its arguments: take a `Vec`, not a slice");
+    };
+    ($head:tt $name:ident ($ctx:ident, $of:ident : & [$($of_slice:tt)*] $($args:tt)*) $ret:tt $body:block) => {
+        compile_error!("a remote procedure owns its arguments: take a `Vec`, not a slice");
     };
     ([$(#[$meta:meta])* $vis:vis] $name:ident ($ctx:ident, $of:ident : & $state:ty $(, $arg:ident : $ty:ty)* $(,)?) [$ret:ty] $body:block) => {
         $(#[$meta])*

@@ -18,6 +18,7 @@
 
 mod bench;
 mod cases;
+mod effort;
 mod log;
 mod mail;
 mod pattern;
@@ -25,4 +26,5 @@ mod rig;
 mod watchdog;
 
 pub use cases::trials;
+pub use effort::seeds_asked;
 pub use rig::{Buffers, Job, Promises, Rig, Setup};

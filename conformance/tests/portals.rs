@@ -12,10 +12,7 @@ use rig::{LONG, PortalsRig, SHORT, Whole};
 const FEW: u64 = 1;
 
 fn main() {
-    let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
-    let seeds = seeds.map_or(FEW, |seeds| {
-        seeds.parse().expect("CONFORMANCE_SEEDS is a number")
-    });
+    let seeds = argonet_conformance::seeds_asked().unwrap_or(FEW);
     let software = PortalsRig::all(Whole, seeds).into_iter();
     let long = PortalsRig::all(LONG, seeds).into_iter();
     // Threads make no difference to parts, and rigs with parts take long: rigs that differ in

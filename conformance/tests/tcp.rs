@@ -9,10 +9,7 @@ use libtest_mimic::Arguments;
 use rig::TcpRig;
 
 fn main() {
-    let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
-    let seeds = seeds.map_or(2, |seeds| {
-        seeds.parse().expect("CONFORMANCE_SEEDS is a number")
-    });
+    let seeds = argonet_conformance::seeds_asked().unwrap_or(2);
     let trials = TcpRig::all(seeds)
         .into_iter()
         .flat_map(argonet_conformance::trials);

@@ -1,15 +1,15 @@
-//! Collective operations, and long replies, that go on while their callers do something else.
+//! Collective operations, and answers in parts, that go on while their callers do something else.
 //!
 //! Handlers may not send, so they only record the messages that have come. Every poll ends with a
 //! look whether an operation is pending; if so, the polling thread sends the messages that have
 //! become possible, as far as there is room, and completes the operations that are over. It never
 //! waits here.
 
-use super::bound::Owed;
 use super::collective::Collectives;
 use super::core::Engine;
 use super::deferred::Deferred;
 use super::named::Named;
+use super::outgoing::Queue;
 use super::quiescence::{self, Quiescence};
 use super::thread::ThreadCtx;
 use super::vis::Notices;
@@ -32,8 +32,8 @@ pub(super) mod kind {
     pub(in super::super) const NAMED: u32 = 2;
     /// A handler has recorded a complaint that ends the job.
     pub(in super::super) const COMPLAINT: u32 = 8;
-    /// Replies that handlers have given and that are not all sent.
-    pub(in super::super) const REPLIES: u32 = 16;
+    /// What handlers have left to be sent in parts.
+    pub(in super::super) const OUTGOING: u32 = 16;
     /// Collective operations of teams.
     pub(in super::super) const COLLECTIVES: u32 = 32;
     /// Notices of non-contiguous puts that are to be sent to peers.
@@ -58,7 +58,7 @@ pub(super) struct Background {
     complaint: Mutex<Option<String>>,
     pub(super) named: Named,
     pub(super) collectives: Collectives,
-    pub(super) owed: Owed,
+    pub(super) outgoing: Queue,
     pub(super) notices: Notices,
     pub(super) quiescence: Quiescence,
     pub(super) deferred: Deferred,
@@ -92,6 +92,12 @@ impl Background {
         self.pending.fetch_and(!kind, Ordering::Release);
     }
 
+    /// Whether no handler has left anything that is not all sent.
+    pub(super) fn nothing_outgoing(&self) -> bool {
+        fence(Ordering::Acquire);
+        self.pending() & kind::OUTGOING == 0
+    }
+
     /// Something has been sent or completed.
     ///
     /// The caller holds the kind's lock, so that a thread which finds nothing to do after it sees
@@ -122,7 +128,7 @@ impl Background {
         let flags = [
             (kind::NAMED, &self.named.stuck),
             (kind::COLLECTIVES, &self.collectives.stuck),
-            (kind::REPLIES, &self.owed.stuck),
+            (kind::OUTGOING, &self.outgoing.stuck),
             (kind::VIS, &self.notices.stuck),
             (kind::QUIESCENCE, &self.quiescence.stuck),
         ];
@@ -194,8 +200,8 @@ impl<C: Conduit> Engine<C> {
         if pending & kind::COLLECTIVES != 0 {
             taken += self.advance_collectives(ctx);
         }
-        if pending & kind::REPLIES != 0 {
-            taken += self.advance_replies();
+        if pending & kind::OUTGOING != 0 {
+            taken += self.advance_outgoing();
         }
         if pending & kind::VIS != 0 {
             taken += self.advance_notices();

@@ -8,6 +8,7 @@ use super::endpoint_am::Tables;
 use super::limits::internal;
 use super::losses::LossWatch;
 use super::mismatch::Mismatch;
+use super::outgoing::Outgoing;
 use super::quiescence::is_of_the_client;
 use super::shared_memory::Groups;
 use super::team::Making;
@@ -98,6 +99,12 @@ impl Internals {
             background,
             mismatch,
         })
+    }
+
+    /// What takes answers in parts over, for handlers of the layer above.
+    #[must_use]
+    pub fn outgoing(&self) -> Outgoing {
+        Outgoing::new(&self.background)
     }
 }
 

@@ -48,6 +48,7 @@ mod losses;
 mod mapped_table;
 mod mismatch;
 mod named;
+mod outgoing;
 mod quiescence;
 mod ratomic;
 mod regions;
@@ -83,6 +84,7 @@ pub use mapped_table::{
 };
 pub use mismatch::PATIENCE as MISMATCH_PATIENCE;
 pub use named::{Name, NamedError, Verdict};
+pub use outgoing::{InParts, Outgoing};
 pub use quiescence::Leaving;
 pub use ratomic::{Atomic, AtomicBatch, AtomicWord};
 pub use regions::{RegionError, Regions};

@@ -24,10 +24,14 @@ pub mod internal {
     pub const COLLECTIVE: HandlerIndex = HandlerIndex(9);
     /// Questions and answers of ranks about collective calls that last.
     pub const MISMATCH: HandlerIndex = HandlerIndex(10);
+    /// A part of a remote procedure call whose arguments are too long for one message.
+    pub const RPC_CALL_PART: HandlerIndex = HandlerIndex(11);
     /// A client's message from or to a further endpoint, a request or a reply.
     pub const ENDPOINT_AM: HandlerIndex = HandlerIndex(12);
     /// Findings of ranks that look for a job that cannot end.
     pub const QUIESCENCE: HandlerIndex = HandlerIndex(13);
+    /// A part of a result that is too long for one message.
+    pub const RPC_RESULT_PART: HandlerIndex = HandlerIndex(14);
     /// Bytes for memory that a client has bound.
     pub const BOUND_PUT: HandlerIndex = HandlerIndex(16);
     /// They lie there.

@@ -416,7 +416,7 @@ impl<C: Conduit> Engine<C> {
             self.end_by_loss(rank, token, Completion::Remote, 1);
         }
         self.bound_forget_rank(rank);
-        self.forget_replies_to(rank);
+        self.forget_outgoing_to(rank);
         for token in self.take_notices_to(rank) {
             self.end_by_loss(rank, token, Completion::Remote, 1);
         }
@@ -521,7 +521,7 @@ impl<C: Conduit> Engine<C> {
             if step == LEAVING[0] {
                 let end = (self.clock)() + LAST_MESSAGES;
                 let what = Waiting::new(WaitFor::Finalize);
-                self.wait_until_deadline(ctx, what, end, || self.conduit.is_quiescent())?;
+                self.wait_until_deadline(ctx, what, end, || self.has_sent_all())?;
                 // All survivors leave by now, so none waits for a result; after the next step some
                 // are gone.
                 self.close_deferred();

@@ -427,7 +427,7 @@ impl<C: Conduit> Engine<C> {
         let threads_count = may_have_threads || is_of_the_client(what.what);
         by_others
             && self.background.pending() & kind::DEFERRED == 0
-            && self.conduit.is_quiescent()
+            && self.has_sent_all()
             && !(threads_count && self.boot.other_threads_may_act())
     }
 

@@ -1,6 +1,7 @@
 //! Calls of this rank that wait for their results, and calls of others that run here.
 
 use super::deferred::{DeferredCalls, Kept};
+use super::parts::{Garbled, Part, Parts};
 use super::{Callee, RpcError, Run, Status};
 use crate::error::{Error, Result};
 use crate::instances::{Instance, Instances};
@@ -9,13 +10,13 @@ use crate::process;
 use crate::world::{Threading, World};
 use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
 use argonet_base::{JobRank, Rank};
-use argonet_engine::{Injection, internal};
+use argonet_engine::{InParts, Injection, Outgoing, internal};
 use argonet_segment::SharedBytes;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The ticket of a call whose result nothing waits for.
 pub(super) const ONE_WAY: u64 = 0;
@@ -23,6 +24,9 @@ pub(super) const ONE_WAY: u64 = 0;
 /// Words of a message that calls a function, and of one that calls it for an object.
 const CALL_WORDS: usize = 3;
 const OBJECT_WORDS: usize = 5;
+/// And of one that brings a part of its arguments: those of the call are followed by the part's
+/// own.
+const CALL_PART_WORDS: usize = OBJECT_WORDS + 6;
 
 /// Why a call has no result.
 enum Failure {
@@ -70,7 +74,36 @@ pub(crate) struct Calls {
     pub(crate) deferred: DeferredCalls,
     /// By ticket: where the call is to run, and its result.
     waiting: Mutex<HashMap<u64, (JobRank, Cell)>>,
-    next: Mutex<u64>,
+    /// Tickets given, and numbers of one-way calls in parts.
+    numbers: AtomicU64,
+    /// Arguments and results that come in parts.
+    arguments: Parts,
+    results: Parts,
+    /// Sends results in parts; there before any call comes.
+    outgoing: OnceLock<Outgoing>,
+}
+
+/// A call as its messages name it.
+#[derive(Clone, Copy)]
+pub(super) struct Called {
+    pub(super) source: JobRank,
+    /// The function's place in the table.
+    pub(super) function: usize,
+    pub(super) ticket: u64,
+    pub(super) object: u64,
+}
+
+impl Called {
+    /// Of a message with these arguments: function, ticket low, ticket high, and those of the
+    /// object's number if it is called for one.
+    fn by(delivery: &Delivery<'_>) -> Self {
+        Self {
+            source: delivery.source(),
+            function: delivery.arg(0) as usize,
+            ticket: whole(delivery, 1),
+            object: whole(delivery, CALL_WORDS),
+        }
+    }
 }
 
 fn halves(number: u64) -> [u32; 2] {
@@ -111,124 +144,190 @@ impl Calls {
     }
 
     fn start(&self, to: JobRank) -> (u64, Cell) {
-        let mut next = self.next.lock();
-        *next += 1;
+        let ticket = self.number();
         let cell = Cell::default();
-        self.waiting.lock().insert(*next, (to, Arc::clone(&cell)));
-        (*next, cell)
+        self.waiting.lock().insert(ticket, (to, Arc::clone(&cell)));
+        (ticket, cell)
+    }
+
+    /// A number that is no other call's of this rank, nor [`ONE_WAY`].
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Ends the calls that were to run at a rank that is lost.
     pub(crate) fn lose(&self, rank: JobRank) {
+        self.arguments.lose(rank);
+        self.results.lose(rank);
         let mut waiting = self.waiting.lock();
         for (_, (_, cell)) in waiting.extract_if(|_, (to, _)| *to == rank) {
             *cell.lock() = Some(Err(Failure::Lost));
         }
     }
 
-    /// Puts the two handlers of the protocol into the table.
-    pub(crate) fn register(self: &Arc<Self>, table: &mut HandlerTable) -> Result<(), AmError> {
-        let this = Arc::clone(self);
-        let call = move |delivery: &mut Delivery<'_>| this.serve(delivery);
-        table.register_internal(internal::RPC_CALL, "argonet::rpc_call", Box::new(call))?;
-        let this = Arc::clone(self);
-        let result = move |delivery: &mut Delivery<'_>| this.finish(delivery);
-        table.register_internal(
-            internal::RPC_RESULT,
-            "argonet::rpc_result",
-            Box::new(result),
-        )
+    /// Puts the handlers of the protocol into the table.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        table: &mut HandlerTable,
+        outgoing: Outgoing,
+    ) -> Result<(), AmError> {
+        // Registered once.
+        let _ = self.outgoing.set(outgoing);
+        type Handler = fn(&Calls, &mut Delivery<'_>);
+        let handlers: [(_, _, Handler); 4] = [
+            (internal::RPC_CALL, "argonet::rpc_call", Self::serve),
+            (
+                internal::RPC_CALL_PART,
+                "argonet::rpc_call_part",
+                Self::serve_part,
+            ),
+            (internal::RPC_RESULT, "argonet::rpc_result", Self::finish),
+            (
+                internal::RPC_RESULT_PART,
+                "argonet::rpc_result_part",
+                Self::finish_part,
+            ),
+        ];
+        for (index, name, handler) in handlers {
+            let this = Arc::clone(self);
+            let run = move |delivery: &mut Delivery<'_>| handler(&this, delivery);
+            table.register_internal(index, name, Box::new(run))?;
+        }
+        Ok(())
     }
 
-    /// Handler of a call: arguments index, ticket low, ticket high, and those of the object's
-    /// number if it is called for one.
+    /// Handler of a call.
     fn serve(&self, delivery: &mut Delivery<'_>) {
-        let function = delivery.arg(0) as usize;
-        let (ticket, object) = (whole(delivery, 1), whole(delivery, CALL_WORDS));
-        let outcome = match self.functions.get(function) {
-            None => Err(Status::UnknownFunction),
-            Some((_, Run::Deferred(_))) => {
-                return self.deferred.keep(Kept {
-                    source: delivery.source(),
-                    function,
-                    ticket,
-                    object,
-                    arguments: delivery.payload().to_vec(),
-                });
+        let arguments = delivery.payload().to_vec();
+        self.run(Called::by(delivery), arguments, delivery);
+    }
+
+    /// Handler of a part of a call's arguments; the last to come runs the call.
+    fn serve_part(&self, delivery: &mut Delivery<'_>) {
+        let call = Called::by(delivery);
+        let part = Part {
+            number: whole(delivery, OBJECT_WORDS),
+            total: whole(delivery, OBJECT_WORDS + 2),
+            offset: whole(delivery, OBJECT_WORDS + 4),
+        };
+        let added = self.arguments.add(call.source, part, &delivery.payload());
+        match added {
+            Ok(Some(arguments)) => self.run(call, arguments, delivery),
+            Ok(None) => {}
+            Err(Garbled) => {
+                let (name, source) = (self.name(call.function), call.source);
+                panic!("arguments of `{name}` from rank {source} are garbled");
             }
+        }
+    }
+
+    pub(super) fn name(&self, function: usize) -> &'static str {
+        let function = self.functions.get(function);
+        function.map_or("a function", |(name, _)| name)
+    }
+
+    /// Runs a call, or keeps it if it may communicate; `delivery` is the message that brought the
+    /// last of it.
+    fn run(&self, call: Called, arguments: Vec<u8>, delivery: &mut Delivery<'_>) {
+        let outcome = match self.functions.get(call.function) {
+            None => Err(Status::UnknownFunction),
+            Some((_, Run::Deferred(_))) => return self.deferred.keep(Kept { call, arguments }),
             Some((_, Run::InHandler(run))) => {
-                let arguments = delivery.payload().to_vec();
-                let call = Arrived {
+                let arrived = Arrived {
                     arguments: &arguments,
-                    instance: self.instances.find(object),
-                    is_awaited: ticket != ONE_WAY,
+                    instance: self.instances.find(call.object),
+                    is_awaited: call.ticket != ONE_WAY,
                 };
-                process::called_by(Rank(delivery.source().0), || run(&call))
+                process::called_by(Rank(call.source.0), || run(&arrived))
             }
         };
-        if ticket == ONE_WAY {
-            return self.one_way_ended(function, object, delivery.source(), outcome);
-        }
-        with_result(ticket, outcome, |result| {
+        self.end(call, outcome, |result| {
             // The message is well-formed and its room reserved; a failure means that the sender was
             // no request, which only the raw layer can produce and which no caller waits for.
             let _ = delivery.reply(result);
         });
     }
 
+    /// Brings the outcome to the caller, by `send` if it is one message.
+    pub(super) fn end(
+        &self,
+        call: Called,
+        outcome: Result<Vec<u8>, Status>,
+        send: impl FnOnce(&Message<'_>),
+    ) {
+        if call.ticket == ONE_WAY {
+            return self.one_way_ended(call, outcome);
+        }
+        let (status, bytes) = match outcome {
+            Ok(bytes) if bytes.len() > MAX_MEDIUM => {
+                let ([t0, t1], [l0, l1]) = (halves(call.ticket), halves(bytes.len() as u64));
+                let (handler, words) = (internal::RPC_RESULT_PART, [t0, t1, l0, l1]);
+                let result = InParts::new(call.source, handler, &words, bytes);
+                if let Some(outgoing) = self.outgoing.get() {
+                    outgoing.add(result);
+                }
+                return;
+            }
+            Ok(bytes) => (Status::Done, bytes),
+            Err(status) => (status, Vec::new()),
+        };
+        let [low, high] = halves(call.ticket);
+        send(&Message {
+            handler: internal::RPC_RESULT,
+            args: &[status.into(), low, high],
+            payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
+        });
+    }
+
     /// Panics if a one-way call did not run: no rank waits for the outcome, so nothing else would
     /// say so.
-    pub(super) fn one_way_ended(
-        &self,
-        function: usize,
-        object: u64,
-        caller: JobRank,
-        outcome: Result<Vec<u8>, Status>,
-    ) {
+    fn one_way_ended(&self, call: Called, outcome: Result<Vec<u8>, Status>) {
         if let Err(status) = outcome {
-            if status == Status::NoInstance && self.instances.has_failed(object) {
+            if status == Status::NoInstance && self.instances.has_failed(call.object) {
                 // This rank's program knows.
                 return;
             }
-            let function = self.functions.get(function);
-            let name = function.map_or("a function", |(name, _)| name);
+            let (name, caller) = (self.name(call.function), call.source);
             panic!("a one-way call of `{name}` from rank {caller} cannot run: {status}");
         }
     }
 
     /// Handler of a result.
-    ///
-    /// A ticket that no caller waits for is dropped: its operation is gone.
     fn finish(&self, delivery: &mut Delivery<'_>) {
-        let ticket = whole(delivery, 1);
-        let Some((_, cell)) = self.waiting.lock().remove(&ticket) else {
-            return;
-        };
         let status = Status::try_from(delivery.arg(0)).unwrap_or(Status::Garbled);
-        *cell.lock() = Some(match status {
+        let outcome = match status {
             Status::Done => Ok(delivery.payload().to_vec()),
-            status => Err(Failure::Status(status)),
-        });
+            status => Err(status),
+        };
+        self.fill(whole(delivery, 1), outcome);
     }
-}
 
-/// Calls `send` with the message that brings the outcome of a call.
-fn with_result<R>(
-    ticket: u64,
-    outcome: Result<Vec<u8>, Status>,
-    send: impl FnOnce(&Message<'_>) -> R,
-) -> R {
-    let (status, bytes) = match outcome {
-        Ok(bytes) if bytes.len() <= MAX_MEDIUM => (Status::Done, bytes),
-        Ok(_) => (Status::ResultTooLong, Vec::new()),
-        Err(status) => (status, Vec::new()),
-    };
-    let [low, high] = halves(ticket);
-    send(&Message {
-        handler: internal::RPC_RESULT,
-        args: &[status.into(), low, high],
-        payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
-    })
+    /// Handler of a part of a result, whose number is its call's ticket.
+    fn finish_part(&self, delivery: &mut Delivery<'_>) {
+        let part = Part {
+            number: whole(delivery, 0),
+            total: whole(delivery, 2),
+            offset: whole(delivery, 4),
+        };
+        let added = self
+            .results
+            .add(delivery.source(), part, &delivery.payload());
+        match added {
+            Ok(Some(result)) => self.fill(part.number, Ok(result)),
+            Ok(None) => {}
+            Err(Garbled) => self.fill(part.number, Err(Status::Garbled)),
+        }
+    }
+
+    /// Ends the call of that ticket.
+    ///
+    /// A ticket that no caller waits for is dropped: its call is over.
+    fn fill(&self, ticket: u64, outcome: Result<Vec<u8>, Status>) {
+        let waiting = self.waiting.lock().remove(&ticket);
+        if let Some((_, cell)) = waiting {
+            *cell.lock() = Some(outcome.map_err(Failure::Status));
+        }
+    }
 }
 
 impl<M: Threading> World<M> {
@@ -302,17 +401,10 @@ impl<M: Threading> World<M> {
             cause: cause.to_string(),
             rank,
         })?;
-        if bytes.len() > MAX_MEDIUM {
-            return Err(RpcError::TooLong {
-                name: name.into(),
-                len: bytes.len(),
-                rank,
-            }
-            .into());
-        }
         Ok((index, bytes))
     }
 
+    /// Sends a call, in parts if its arguments are longer than one message.
     fn send_call(
         &self,
         to: Rank,
@@ -322,33 +414,33 @@ impl<M: Threading> World<M> {
         bytes: &[u8],
     ) -> Result<()> {
         let ([t0, t1], [o0, o1]) = (halves(ticket), halves(object.unwrap_or(0)));
-        let words = [index, t0, t1, o0, o1];
-        let count = match object {
-            Some(_) => OBJECT_WORDS,
-            None => CALL_WORDS,
+        let mut words = [0; CALL_PART_WORDS];
+        words[..OBJECT_WORDS].copy_from_slice(&[index, t0, t1, o0, o1]);
+        let send = |handler, args: &[u32], payload: &[u8]| {
+            let message = Message {
+                handler,
+                args,
+                payload: Payload::Medium(SharedBytes::from_slice(payload)),
+            };
+            let (engine, to) = (self.engine(), Self::job_rank(to));
+            process::with(|ctx| engine.request(ctx, to, &message, Injection::Blocking))
         };
-        let message = Message {
-            handler: internal::RPC_CALL,
-            args: &words[..count],
-            payload: Payload::Medium(SharedBytes::from_slice(bytes)),
+        if bytes.len() <= MAX_MEDIUM {
+            let count = match object {
+                Some(_) => OBJECT_WORDS,
+                None => CALL_WORDS,
+            };
+            return Ok(send(internal::RPC_CALL, &words[..count], bytes)?);
+        }
+        let number = match ticket {
+            ONE_WAY => self.inner.calls.number(),
+            ticket => ticket,
         };
-        process::with(|ctx| {
-            self.engine()
-                .request(ctx, Self::job_rank(to), &message, Injection::Blocking)
-        })?;
+        for (at, part) in bytes.chunks(MAX_MEDIUM).enumerate() {
+            let own = [number, bytes.len() as u64, (at * MAX_MEDIUM) as u64].map(halves);
+            words[OBJECT_WORDS..].copy_from_slice(own.as_flattened());
+            send(internal::RPC_CALL_PART, &words, part)?;
+        }
         Ok(())
-    }
-
-    /// Sends the outcome of a call that has run outside of its handler.
-    pub(super) fn send_result(
-        &self,
-        to: JobRank,
-        ticket: u64,
-        outcome: Result<Vec<u8>, Status>,
-    ) -> Result<(), AmError> {
-        let engine = self.engine();
-        with_result(ticket, outcome, |result| {
-            process::with(|ctx| engine.request(ctx, to, result, Injection::Blocking))
-        })
     }
 }

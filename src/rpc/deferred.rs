@@ -1,12 +1,12 @@
 //! Calls of functions that may communicate: kept by the handler, run after the handlers of a poll.
 
-use super::calls::{Arrived, ONE_WAY};
+use super::calls::{Arrived, Called, ONE_WAY};
 use super::{RpcContext, Status};
 use crate::process;
 use crate::world::{Inner, World};
 use argonet_am::AmError;
-use argonet_base::{JobRank, Rank};
-use argonet_engine::DeferredMark;
+use argonet_base::Rank;
+use argonet_engine::{DeferredMark, Injection};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,11 +16,7 @@ const MOST_A_POLL: usize = 64;
 
 /// A call that has come.
 pub(super) struct Kept {
-    pub(super) source: JobRank,
-    /// The function's place in the table.
-    pub(super) function: usize,
-    pub(super) ticket: u64,
-    pub(super) object: u64,
+    pub(super) call: Called,
     pub(super) arguments: Vec<u8>,
 }
 
@@ -90,14 +86,14 @@ pub(crate) fn run(inner: &Arc<Inner>) -> usize {
     MOST_A_POLL
 }
 
-fn run_one(world: &World, call: Kept) {
+fn run_one(world: &World, kept: Kept) {
+    let Kept { call, arguments } = kept;
     let calls = &world.inner.calls;
-    let function = calls.functions.get(call.function);
     let caller = Rank(call.source.0);
-    let outcome = match function {
-        Some((_, super::Run::Deferred(run))) => {
+    let outcome = match calls.functions.get(call.function) {
+        Some((name, super::Run::Deferred(run))) => {
             let arrived = Arrived {
-                arguments: &call.arguments,
+                arguments: &arguments,
                 instance: calls.instances.find(call.object),
                 is_awaited: call.ticket != ONE_WAY,
             };
@@ -105,23 +101,23 @@ fn run_one(world: &World, call: Kept) {
             let outcome = process::called_by(caller, || run(context, call.object, &arrived));
             if process::with(|ctx| ctx.is_preparing()) {
                 // A call around this one would be refused in its midst.
-                let name = function.map_or("a function", |(name, _)| name);
                 panic!("`{name}`, called by rank {caller}, left a negotiated payload prepared");
             }
             outcome
         }
         _ => Err(Status::UnknownFunction),
     };
-    if call.ticket == ONE_WAY {
-        calls.one_way_ended(call.function, call.object, call.source, outcome);
-        return;
-    }
-    match world.send_result(call.source, call.ticket, outcome) {
-        // Nothing waits for it any more.
-        Ok(()) | Err(AmError::PeerLost { .. }) => {}
-        Err(error) => {
-            let name = function.map_or("a function", |(name, _)| name);
-            panic!("the result of `{name}`, called by rank {caller}, cannot be sent: {error}");
+    calls.end(call, outcome, |result| {
+        let engine = world.engine();
+        let sent =
+            process::with(|ctx| engine.request(ctx, call.source, result, Injection::Blocking));
+        match sent {
+            // Nothing waits for it any more.
+            Ok(()) | Err(AmError::PeerLost { .. }) => {}
+            Err(error) => {
+                let name = calls.name(call.function);
+                panic!("the result of `{name}`, called by rank {caller}, cannot be sent: {error}");
+            }
         }
-    }
+    });
 }

@@ -18,8 +18,8 @@ use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_engine::{
-    BarrierKind, DataType, Direction, Engine, EngineConfig, Internals, Operation, SegmentBase,
-    Signature, ThreadCtx, TreePass, WaitPolicy, fold, trace_handlers,
+    BarrierKind, DataType, Direction, Engine, EngineConfig, Internals, Operation, Outgoing,
+    SegmentBase, Signature, ThreadCtx, TreePass, WaitPolicy, fold, trace_handlers,
 };
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
@@ -117,13 +117,14 @@ pub fn launch_if_alone() -> Result<()> {
     }
 }
 
-/// Joins the job; `register` puts the client's handlers into the table.
+/// Joins the job; `register` puts the client's handlers into the table, some of which
+/// may leave answers to be sent in parts.
 ///
 /// A process joins once. Ranks may communicate after [`Joined::start`].
 ///
 /// ```compile_fail,E0133
 /// # fn f(how: argonet_start::Joining<'_>) {
-/// let joined = argonet_start::join(how, |_| Ok(())).unwrap();
+/// let joined = argonet_start::join(how, |_, _| Ok(())).unwrap();
 /// # }
 /// ```
 ///
@@ -136,7 +137,7 @@ pub fn launch_if_alone() -> Result<()> {
 /// The job cannot start; see [`StartError`].
 pub unsafe fn join(
     how: Joining<'_>,
-    register: impl FnOnce(&mut HandlerTable) -> Result<()>,
+    register: impl FnOnce(&mut HandlerTable, Outgoing) -> Result<()>,
 ) -> Result<Joined> {
     let settings = Settings::from_environment()?;
     let options = AttachOptions::new();
@@ -153,7 +154,7 @@ pub unsafe fn join(
     let trace = tracing::prepare(&*boot, &settings)?;
     let mut handlers = HandlerTable::default();
     let internals = Internals::register(&mut handlers)?;
-    register(&mut handlers)?;
+    register(&mut handlers, internals.outgoing())?;
     let barrier = Smp::register_barrier();
     settings::publish(&*boot, &settings)?;
     let choices = tuning::tuning(&settings, rank)?;

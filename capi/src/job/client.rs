@@ -104,7 +104,7 @@ fn init(
     };
     argonet_boot::report_as_gasnet();
     let handlers: &'static Handlers = Box::leak(Box::default());
-    let register = |table: &mut HandlerTable| Ok(handlers.register(table)?);
+    let register = |table: &mut HandlerTable, _| Ok(handlers.register(table)?);
     // SAFETY: the functions of this crate keep the engine's contract, or ask C for it (see
     // `with_job`). They hold no quiet phases.
     let joined = unsafe { join(how, register) }?;

@@ -30,17 +30,14 @@ impl UsnicRig {
     /// SEQ and PAR over a good wire, SEQ encrypted over a bad one; where `CONFORMANCE_SEEDS` says
     /// how many seeds of bad wires, each thread mode and so many of these.
     pub(crate) fn all() -> Vec<Self> {
-        let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
-        let seeds = seeds.and_then(|seeds| seeds.parse().ok());
+        let seeds = argonet_conformance::seeds_asked();
         let mut modes = vec![ThreadMode::Seq, ThreadMode::Par];
         modes.extend(seeds.map(|_| ThreadMode::Parsync));
         let mut all: Vec<Self> = modes
             .into_iter()
             .map(|mode| Self(mode, None, None))
             .collect();
-        all.extend(
-            (1..=seeds.unwrap_or(1)).map(|seed: u64| Self(ThreadMode::Seq, Some(seed), None)),
-        );
+        all.extend((1..=seeds.unwrap_or(1)).map(|seed| Self(ThreadMode::Seq, Some(seed), None)));
         all
     }
 

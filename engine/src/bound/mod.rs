@@ -29,6 +29,7 @@ use argonet_base::JobRank;
 use argonet_conduit::{Completion, Conduit};
 use argonet_event::{Category, Event};
 pub(super) use argonet_segment::registration::Access;
+use core::sync::atomic::AtomicU64;
 use cross::Cross;
 pub use cross::ProcessOf;
 use flights::{Answer, Flights};
@@ -36,7 +37,6 @@ pub(super) use flights::{Flight, Landing};
 use known::Known;
 pub use long::Long;
 use owed::Coming;
-pub(super) use owed::Owed;
 pub(super) use serve::{ARGUMENTS, LENGTHS, Wrong};
 pub(super) use wire::{Args, Range, Refusal, Subject, unpack};
 
@@ -68,6 +68,8 @@ pub(super) struct Bound {
     pub(super) flights: Flights,
     known: Known,
     coming: Coming,
+    /// How many long replies in parts this rank has given.
+    replies: AtomicU64,
     cross: Cross,
 }
 

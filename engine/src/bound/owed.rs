@@ -1,30 +1,27 @@
 //! Long replies to bound memory that are too long for one message.
 //!
-//! A handler may not send and must not wait, so that it leaves a copy of the payload here, and
-//! polls send it in parts, as requests, as far as there is room. Each part names the whole range,
-//! and the handler runs at the requester when it has all of them.
+//! The handler leaves a copy of the payload to be sent in parts
+//! ([`outgoing`](super::super::outgoing)). Each part names the whole range, and the handler runs at
+//! the requester when it has all of them.
 //!
 //! ```text
 //! 0        24      32       40
 //! | prefix | reply | offset | bytes
 //! ```
 
-use super::super::background::{Steps, kind};
 use super::super::core::Engine;
 use super::super::limits::internal;
+use super::super::outgoing::{InParts, OFFSET};
 use super::long::Prefix;
 use super::serve::{LENGTHS, Wrong, inside};
-use argonet_am::{AmError, Delivery, MAX_ARGS, Message, MessageClass, Payload};
+use argonet_am::{AmError, Delivery, MessageClass};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
-
-/// Parts of one reply that one poll sends at most.
-const PARTS_A_POLL: usize = 16;
+use std::collections::HashMap;
 
 /// Replies of one rank of which some parts have come and others have not, at most.
 ///
@@ -33,28 +30,7 @@ const PARTS_A_POLL: usize = 16;
 const MOST_COMING: usize = 64;
 
 /// Bytes of the header before the bytes of a part.
-const HEADER: usize = Prefix::BYTES + 16;
-
-/// A reply that is not all sent.
-struct Reply {
-    to: JobRank,
-    prefix: Prefix,
-    args: [u32; MAX_ARGS],
-    nargs: usize,
-    payload: Vec<u8>,
-    sent: usize,
-    /// Its number among those of this rank.
-    number: u64,
-}
-
-/// Replies that this rank owes to others.
-#[derive(Default)]
-pub(in super::super) struct Owed {
-    queue: Mutex<Vec<Reply>>,
-    numbers: AtomicU64,
-    /// Whether a part could not be sent for want of room.
-    pub(in super::super) stuck: AtomicBool,
-}
+const HEADER: usize = Prefix::BYTES + 8 + OFFSET;
 
 /// Replies of which a part has come: their numbers, and how many bytes have not, by sender.
 #[derive(Default)]
@@ -109,82 +85,12 @@ impl<C: Conduit> Engine<C> {
         payload.resize(len, 0);
         // SAFETY: the vector has that many bytes; the view is readable and covers no memory of it.
         unsafe { bulk::copy(payload.as_mut_ptr(), bytes.as_ptr(), len) };
-        let mut args = [0; MAX_ARGS];
-        args[..given.len()].copy_from_slice(given);
-        let owed = &self.background.owed;
-        let mut queue = owed.queue.lock();
-        queue.push(Reply {
-            to,
-            prefix,
-            args,
-            nargs: given.len(),
-            payload,
-            sent: 0,
-            number: owed.numbers.fetch_add(1, Ordering::Relaxed),
-        });
-        self.background.begin(kind::REPLIES);
+        let mut head = prefix.pack().to_vec();
+        let number = self.bound.replies.fetch_add(1, Ordering::Relaxed);
+        head.extend_from_slice(&number.to_le_bytes());
+        let reply = InParts::new(to, internal::BOUND_LONG_PART, given, payload);
+        self.background.add_outgoing(reply.behind(head));
         Ok(())
-    }
-
-    /// Forgets what it owes to a rank that is lost.
-    pub(in super::super) fn forget_replies_to(&self, rank: JobRank) {
-        let mut queue = self.background.owed.queue.lock();
-        queue.retain(|reply| reply.to != rank);
-        if queue.is_empty() {
-            self.background.end(kind::REPLIES);
-        }
-    }
-
-    /// Sends parts as far as there is room.
-    pub(in super::super) fn advance_replies(&self) -> usize {
-        let owed = &self.background.owed;
-        let mut steps = Steps::default();
-        let mut queue = owed.queue.lock();
-        // One reply to a rank at a time: it keeps account of those whose parts are not all there.
-        let mut begun = HashSet::new();
-        queue.retain_mut(|reply| {
-            if self.unless_lost(|lost| lost == reply.to).is_err() {
-                return false;
-            }
-            let sent = !begun.contains(&reply.to) && self.send_parts(reply, &mut steps);
-            if !sent {
-                begun.insert(reply.to);
-            }
-            !sent
-        });
-        let taken = steps.publish(&self.background, &owed.stuck);
-        if queue.is_empty() {
-            self.background.end(kind::REPLIES);
-        }
-        taken
-    }
-
-    /// Sends parts of a reply; whether all are sent.
-    fn send_parts(&self, reply: &mut Reply, steps: &mut Steps) -> bool {
-        let most = self.conduit.limits().medium_request - HEADER;
-        let mut message = Vec::new();
-        for _ in 0..PARTS_A_POLL {
-            let rest = &reply.payload[reply.sent..];
-            if rest.is_empty() {
-                break;
-            }
-            let part = rest.len().min(most);
-            message.clear();
-            message.extend_from_slice(&reply.prefix.pack());
-            message.extend_from_slice(&reply.number.to_le_bytes());
-            message.extend_from_slice(&(reply.sent as u64).to_le_bytes());
-            message.extend_from_slice(&rest[..part]);
-            let request = Message {
-                handler: internal::BOUND_LONG_PART,
-                args: &reply.args[..reply.nargs],
-                payload: Payload::Medium(SharedBytes::from_slice(&message)),
-            };
-            if !self.send_now(reply.to, &request, steps) {
-                break;
-            }
-            reply.sent += part;
-        }
-        reply.sent == reply.payload.len()
     }
 
     /// A part of a reply has arrived; with the last one the client's handler runs.

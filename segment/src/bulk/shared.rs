@@ -179,14 +179,23 @@ impl<'a> SharedBytes<'a> {
     /// Allocates.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.len);
-        // SAFETY: source as in `copy_to`; the vector's allocation has room for `self.len` bytes,
-        // all of which are set before the length says so.
-        unsafe {
-            copy(bytes.as_mut_ptr(), self.ptr.as_ptr(), self.len);
-            bytes.set_len(self.len);
-        }
+        let mut bytes = Vec::new();
+        self.append_to(&mut bytes);
         bytes
+    }
+
+    /// Copies the whole view behind what is in the vector.
+    ///
+    /// Allocates if it has no room.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        let before = bytes.len();
+        bytes.reserve(self.len);
+        // SAFETY: source as in `copy_to`; the vector's allocation has room for `self.len` bytes
+        // more, all of which are set before the length says so.
+        unsafe {
+            copy(bytes.as_mut_ptr().add(before), self.ptr.as_ptr(), self.len);
+            bytes.set_len(before + self.len);
+        }
     }
 }
 
