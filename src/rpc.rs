@@ -5,7 +5,7 @@ mod context;
 mod deferred;
 mod parts;
 
-use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
+use crate::bounded::{DecodeError, MAX_RPC_DEPTH, decode};
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
@@ -113,7 +113,7 @@ pub enum Status {
     Garbled = 4,
     /// The arguments are nested deeper than [`MAX_RPC_DEPTH`].
     TooDeep = 5,
-    /// The arguments have more elements than [`MAX_RPC_ELEMENTS`].
+    /// The arguments have more elements than [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) allows.
     TooMany = 6,
     /// The other side has dropped its instance of the [`DistObject`](crate::DistObject).
     NoInstance = 7,
@@ -140,10 +140,7 @@ impl core::fmt::Display for Status {
                 );
             }
             Status::TooMany => {
-                return write!(
-                    f,
-                    "its arguments have more than {MAX_RPC_ELEMENTS} elements"
-                );
+                return write!(f, "its arguments do not decode: {}", DecodeError::TooMany);
             }
         })
     }

@@ -93,9 +93,14 @@ impl Background {
     }
 
     /// Whether no handler has left anything that is not all sent.
+    ///
+    /// It is looked at after what the calling thread has loaded before, and before what it loads
+    /// next.
     pub(super) fn nothing_outgoing(&self) -> bool {
         fence(Ordering::Acquire);
-        self.pending() & kind::OUTGOING == 0
+        let nothing = self.pending() & kind::OUTGOING == 0;
+        fence(Ordering::Acquire);
+        nothing
     }
 
     /// Something has been sent or completed.

@@ -18,10 +18,10 @@ use argonet_conduit::Conduit;
 use argonet_segment::SharedBytes;
 use core::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Parts of one answer that one poll sends at most.
+/// Parts that one poll sends at most.
 const PARTS_A_POLL: usize = 16;
 
 /// Bytes between the head and the bytes of a part that has one.
@@ -62,10 +62,35 @@ impl InParts {
     }
 }
 
-/// Answers that are not all sent.
+/// Answers that are not all sent, one after another for each rank: a rank keeps account of those
+/// whose parts are not all there.
+#[derive(Default)]
+struct Answers {
+    to: BTreeMap<JobRank, VecDeque<InParts>>,
+    /// Where the next poll begins, so that no rank waits for others.
+    next: JobRank,
+}
+
+impl Answers {
+    /// The ranks to send to, in the order in which this poll tries them.
+    fn in_turn(&self) -> Vec<JobRank> {
+        let all = self.to.range(self.next..).chain(self.to.range(..self.next));
+        all.map(|(&to, _)| to).collect()
+    }
+
+    /// Forgets what was to be sent to a rank.
+    fn forget(&mut self, rank: JobRank, background: &Background) {
+        self.to.remove(&rank);
+        if self.to.is_empty() {
+            background.end(kind::OUTGOING);
+        }
+    }
+}
+
+/// Answers that are not all sent, for polls.
 #[derive(Default)]
 pub(super) struct Queue {
-    answers: Mutex<Vec<InParts>>,
+    answers: Mutex<Answers>,
     /// Whether a part could not be sent for want of room.
     pub(super) stuck: AtomicBool,
 }
@@ -88,7 +113,7 @@ impl Outgoing {
 impl Background {
     pub(super) fn add_outgoing(&self, answer: InParts) {
         let mut answers = self.outgoing.answers.lock();
-        answers.push(answer);
+        answers.to.entry(answer.to).or_default().push_back(answer);
         self.begin(kind::OUTGOING);
     }
 }
@@ -97,10 +122,7 @@ impl<C: Conduit> Engine<C> {
     /// Forgets what was to be sent to a rank that is lost.
     pub(super) fn forget_outgoing_to(&self, rank: JobRank) {
         let mut answers = self.background.outgoing.answers.lock();
-        answers.retain(|answer| answer.to != rank);
-        if answers.is_empty() {
-            self.background.end(kind::OUTGOING);
-        }
+        answers.forget(rank, &self.background);
     }
 
     /// Sends parts as far as there is room.
@@ -108,35 +130,56 @@ impl<C: Conduit> Engine<C> {
         let outgoing = &self.background.outgoing;
         let mut steps = Steps::default();
         let mut answers = outgoing.answers.lock();
-        // One answer to a rank at a time: it keeps account of those whose parts are not all there.
-        let mut begun = HashSet::new();
-        answers.retain_mut(|answer| {
-            if self.unless_lost(|lost| lost == answer.to).is_err() {
-                return false;
+        let mut parts = PARTS_A_POLL;
+        for to in answers.in_turn() {
+            if parts == 0 {
+                break;
             }
-            let sent = !begun.contains(&answer.to) && self.send_parts(answer, &mut steps);
-            if !sent {
-                begun.insert(answer.to);
-            }
-            !sent
-        });
+            self.send_answers(&mut answers, to, &mut parts, &mut steps);
+            answers.next = JobRank(to.0.wrapping_add(1));
+        }
         let taken = steps.publish(&self.background, &outgoing.stuck);
-        if answers.is_empty() {
+        if answers.to.is_empty() {
             self.background.end(kind::OUTGOING);
         }
         taken
     }
 
+    /// Sends answers to one rank, one after another, as far as there is room and `parts` are left.
+    fn send_answers(
+        &self,
+        answers: &mut Answers,
+        to: JobRank,
+        parts: &mut usize,
+        steps: &mut Steps,
+    ) {
+        if self.unless_lost(|lost| lost == to).is_err() {
+            answers.to.remove(&to);
+            return;
+        }
+        let Some(queue) = answers.to.get_mut(&to) else {
+            return;
+        };
+        while let Some(answer) = queue.front_mut() {
+            if !self.send_parts(answer, parts, steps) {
+                return;
+            }
+            queue.pop_front();
+        }
+        answers.to.remove(&to);
+    }
+
     /// Sends parts of an answer; whether all are sent.
-    fn send_parts(&self, answer: &mut InParts, steps: &mut Steps) -> bool {
+    fn send_parts(&self, answer: &mut InParts, parts: &mut usize, steps: &mut Steps) -> bool {
         let before = answer.head.as_ref().map_or(0, |head| head.len() + OFFSET);
         let most = self.conduit.limits().medium_request - before;
         let mut message = Vec::new();
-        for _ in 0..PARTS_A_POLL {
+        while *parts > 0 {
             let rest = &answer.payload[answer.sent..];
             if rest.is_empty() {
                 break;
             }
+            *parts -= 1;
             let part = &rest[..rest.len().min(most)];
             let offset = answer.sent as u64;
             let arguments = answer.args.len();

@@ -21,6 +21,7 @@ mod broadcast;
 mod collective;
 mod deferred;
 mod named;
+mod outgoing;
 mod post;
 mod shared_memory;
 mod split;
@@ -226,6 +227,9 @@ fn build<C: Conduit>(member: Member, conduit: C, operations: u32, mode: ThreadMo
     let file = SegmentFile::create(member.size, 4096, PageKind::Normal).unwrap();
     let mut handlers = HandlerTable::default();
     let internals = Internals::register(&mut handlers).unwrap();
+    let part = crate::internal::RPC_RESULT_PART;
+    let got = handlers.register_internal(part, "part", Box::new(outgoing::got));
+    got.unwrap();
     // A clock that moves by a second whenever it is read.
     let now = Mutex::new(Duration::ZERO);
     let config = EngineConfig {

@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
 
 /// The ticket of a call whose result nothing waits for.
@@ -299,7 +300,7 @@ impl Calls {
             Status::Done => Ok(delivery.payload().to_vec()),
             status => Err(status),
         };
-        self.fill(whole(delivery, 1), outcome);
+        self.fill(delivery.source(), whole(delivery, 1), outcome);
     }
 
     /// Handler of a part of a result, whose number is its call's ticket.
@@ -309,22 +310,34 @@ impl Calls {
             total: whole(delivery, 2),
             offset: whole(delivery, 4),
         };
+        if !self.is_waiting(delivery.source(), part.number) {
+            return;
+        }
         let added = self
             .results
             .add(delivery.source(), part, &delivery.payload());
         match added {
-            Ok(Some(result)) => self.fill(part.number, Ok(result)),
+            Ok(Some(result)) => self.fill(delivery.source(), part.number, Ok(result)),
             Ok(None) => {}
-            Err(Garbled) => self.fill(part.number, Err(Status::Garbled)),
+            Err(Garbled) => self.fill(delivery.source(), part.number, Err(Status::Garbled)),
         }
+    }
+
+    /// Whether a call of that ticket is to run at `from`, and has not ended.
+    fn is_waiting(&self, from: JobRank, ticket: u64) -> bool {
+        let waiting = self.waiting.lock();
+        waiting.get(&ticket).is_some_and(|(to, _)| *to == from)
     }
 
     /// Ends the call of that ticket.
     ///
-    /// A ticket that no caller waits for is dropped: its call is over.
-    fn fill(&self, ticket: u64, outcome: Result<Vec<u8>, Status>) {
-        let waiting = self.waiting.lock().remove(&ticket);
-        if let Some((_, cell)) = waiting {
+    /// One that is over, or that runs at another rank, is left alone.
+    fn fill(&self, from: JobRank, ticket: u64, outcome: Result<Vec<u8>, Status>) {
+        let mut waiting = self.waiting.lock();
+        if let Entry::Occupied(call) = waiting.entry(ticket)
+            && call.get().0 == from
+        {
+            let (_, cell) = call.remove();
             *cell.lock() = Some(outcome.map_err(Failure::Status));
         }
     }

@@ -36,6 +36,14 @@ struct Partial {
 }
 
 impl Partial {
+    fn new(total: u64) -> Self {
+        Self {
+            total,
+            bytes: Vec::new(),
+            ahead: BTreeMap::new(),
+        }
+    }
+
     /// `None` if the part is not of this value, or overlaps others.
     fn add(&mut self, part: Part, bytes: &SharedBytes<'_>) -> Option<()> {
         let end = part.offset.checked_add(bytes.len() as u64)?;
@@ -65,14 +73,20 @@ impl Partial {
 
 /// Values of which some parts have come, by sender and number.
 #[derive(Default)]
-pub(super) struct Parts(Mutex<HashMap<(JobRank, u64), Partial>>);
+pub(super) struct Parts(Mutex<HashMap<JobRank, HashMap<u64, Partial>>>);
 
-/// Bytes that no rank sends.
+/// Values of one sender that are incomplete at one time, at most: it sends one after another in
+/// each of its threads.
+const MOST_INCOMPLETE: usize = 4096;
+
+/// What no rank sends.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Garbled;
 
 impl Parts {
     /// Another part; returns the value once all parts have come.
+    ///
+    /// A value with a part that no rank sends is forgotten.
     pub(super) fn add(
         &self,
         from: JobRank,
@@ -80,28 +94,29 @@ impl Parts {
         bytes: &SharedBytes<'_>,
     ) -> Result<Option<Vec<u8>>, Garbled> {
         let mut values = self.0.lock();
-        let key = (from, part.number);
-        let value = values.entry(key).or_insert_with(|| Partial {
-            total: part.total,
-            bytes: Vec::new(),
-            ahead: BTreeMap::new(),
-        });
+        let senders = values.entry(from).or_default();
+        let known = senders.remove(&part.number);
+        let mut value = known.unwrap_or_else(|| Partial::new(part.total));
         value.add(part, bytes).ok_or(Garbled)?;
         if (value.bytes.len() as u64) < value.total {
+            if senders.len() >= MOST_INCOMPLETE {
+                return Err(Garbled);
+            }
+            senders.insert(part.number, value);
             return Ok(None);
         }
-        Ok(values.remove(&key).map(|value| value.bytes))
+        Ok(Some(value.bytes))
     }
 
     /// A rank is lost: no further parts of it come.
     pub(super) fn lose(&self, rank: JobRank) {
-        self.0.lock().retain(|(from, _), _| *from != rank);
+        self.0.lock().remove(&rank);
     }
 
     /// Whether no value is incomplete.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+        self.0.lock().values().all(HashMap::is_empty)
     }
 }
 
@@ -181,6 +196,20 @@ mod tests {
     }
 
     #[test]
+    fn incomplete_values_of_a_rank_are_bounded() {
+        let parts = Parts::default();
+        for number in 1..=MOST_INCOMPLETE as u64 {
+            assert_eq!(add(&parts, RANK, [number, 2, 0], &[1]), Ok(None));
+        }
+        assert_eq!(add(&parts, RANK, [0, 2, 0], &[1]), Err(Garbled));
+        // Others are not affected, nor those that complete at once or go on.
+        assert_eq!(add(&parts, JobRank(4), [0, 2, 0], &[1]), Ok(None));
+        assert_eq!(add(&parts, RANK, [0, 1, 0], &[1]), Ok(Some(vec![1])));
+        assert_eq!(add(&parts, RANK, [7, 2, 1], &[2]), Ok(Some(vec![1, 2])));
+        assert_eq!(add(&parts, RANK, [0, 2, 0], &[1]), Ok(None));
+    }
+
+    #[test]
     fn parts_that_no_rank_sends_are_refused() {
         let first: [([u64; 3], &[u8]); 4] = [
             ([1, 3, 3], &[1]),
@@ -189,7 +218,9 @@ mod tests {
             ([1, 0, 0], &[]),
         ];
         for (words, bytes) in first {
-            assert_eq!(add(&Parts::default(), RANK, words, bytes), Err(Garbled));
+            let parts = Parts::default();
+            assert_eq!(add(&parts, RANK, words, bytes), Err(Garbled));
+            assert!(parts.is_empty());
         }
         // Another length, the same place twice, the same place twice ahead of others, and one that
         // reaches into another that has come before it.
@@ -202,6 +233,7 @@ mod tests {
             let parts = Parts::default();
             assert_eq!(add(&parts, RANK, before, &[1]), Ok(None));
             assert_eq!(add(&parts, RANK, words, &vec![0; len]), Err(Garbled));
+            assert!(parts.is_empty());
         }
     }
 }

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use argonet::{AmError, DistObject, Error, Rank, Reduction, Result, SharedArray, Team, World};
+use argonet::{
+    AmError, DistObject, Error, MAX_MEDIUM, Rank, Reduction, Result, SharedArray, Team, World,
+};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::support::{Done, Job, Outcome, Path, Program, Random, Test};
@@ -75,6 +77,7 @@ pub(crate) const SEED: &str = "ARGONET_TEST_LOST_SEED";
 argonet::rpc! {
     fn double(n: u64) -> u64 { 2 * n }
     fn first_of(all: Vec<u64>) -> u64 { all[0] }
+    fn all_of(all: String) -> String { all }
 }
 
 /// Whether the conduit cannot go on without a rank, which the job then says.
@@ -311,6 +314,13 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("call", |world, _, lost| {
         again_and_again(world, || world.rpc(lost, &double, (1,))?.wait().map(drop))
+    }),
+    ("long call", |world, _, lost| {
+        // Parts of the arguments or of the result are under way when the rank is lost.
+        let text = "x".repeat(20 * MAX_MEDIUM);
+        again_and_again(world, || {
+            world.rpc(lost, &all_of, (text.clone(),))?.wait().map(drop)
+        })
     }),
     ("future", |world, v, lost| {
         let get = || async { world.get(v.on(lost))?.await.map(drop) };
