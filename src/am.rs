@@ -1,5 +1,7 @@
 //! Typed active messages.
 
+mod arguments;
+
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
@@ -11,13 +13,11 @@ use argonet_am::{AmError, CLIENT_BASE, Delivery, HandlerFn, HandlerTable, Messag
 use argonet_base::{HandlerIndex, Rank};
 use argonet_engine::Injection;
 use argonet_segment::SharedBytes;
+pub use arguments::{AmArguments, OneValue, SeveralValues};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use zerocopy::IntoBytes;
-
-/// Bytes that 16 arguments of 32 bits hold.
-const MAX_ARG_BYTES: usize = 64;
 
 const UNRESOLVED: u32 = u32::MAX;
 
@@ -42,19 +42,20 @@ impl Placed {
     }
 }
 
-/// An active message with arguments of type `A`, at most 64 bytes.
+/// An active message with arguments of type `A`, at most 64 bytes: [one value](OneValue), or a
+/// tuple of [several](SeveralValues), as `S` says.
 ///
 /// Made by [`am!`](crate::am!) or [`Builder::am`](crate::Builder::am).
 ///
 /// See the examples of [`World::send`] and [`Builder::am`](crate::Builder::am).
-pub struct Am<A: Global> {
+pub struct Am<A, S: AmArguments<A> = OneValue> {
     name: &'static str,
     /// Handler index once looked up; the same value whichever thread stores it.
     index: AtomicU32,
     /// Where the builder that made it puts the index; a macro's is stored in `index` itself.
     placed: Option<Placed>,
     run: Option<fn(&mut AmContext<'_, '_>, A)>,
-    _args: PhantomData<fn(A)>,
+    _args: PhantomData<fn(A, S)>,
 }
 
 /// A handler's view of its message: the source, the payload, and the one reply.
@@ -125,7 +126,7 @@ impl AmContext<'_, '_> {
     /// # Errors
     /// [`AmError::RepliedTwice`], [`AmError::ReplyToReply`], or a handler that is not registered.
     #[inline]
-    pub fn reply<A: Global>(&mut self, am: &Am<A>, args: A) -> Result<(), AmError> {
+    pub fn reply<A, S: AmArguments<A>>(&mut self, am: &Am<A, S>, args: A) -> Result<(), AmError> {
         self.send(am, args, argonet_am::Payload::None)
     }
 
@@ -137,9 +138,9 @@ impl AmContext<'_, '_> {
     /// # Errors
     /// As [`reply`](Self::reply), and [`AmError::TooLong`].
     #[inline]
-    pub fn reply_medium<A: Global>(
+    pub fn reply_medium<A, S: AmArguments<A>>(
         &mut self,
-        am: &Am<A>,
+        am: &Am<A, S>,
         args: A,
         payload: &[u8],
     ) -> Result<(), AmError> {
@@ -157,19 +158,19 @@ impl AmContext<'_, '_> {
     /// # Errors
     /// As [`reply_medium`](Self::reply_medium).
     #[inline]
-    pub fn echo<A: Global>(&mut self, am: &Am<A>, args: A) -> Result<(), AmError> {
+    pub fn echo<A, S: AmArguments<A>>(&mut self, am: &Am<A, S>, args: A) -> Result<(), AmError> {
         let handler = am.replied()?;
-        with_words(args, |args| self.delivery.echo(handler, args))
+        S::with_words(args, |args| self.delivery.echo(handler, args))
     }
 
-    fn send<A: Global>(
+    fn send<A, S: AmArguments<A>>(
         &mut self,
-        am: &Am<A>,
+        am: &Am<A, S>,
         args: A,
         payload: argonet_am::Payload<'_>,
     ) -> Result<(), AmError> {
         let handler = am.replied()?;
-        with_words(args, |args| {
+        S::with_words(args, |args| {
             self.delivery.reply(&Message {
                 handler,
                 args,
@@ -179,43 +180,12 @@ impl AmContext<'_, '_> {
     }
 }
 
-/// Calls `f` with the arguments as words; no more of them are written than the type has.
-#[inline(always)]
-fn with_words<A: Global, R>(args: A, f: impl FnOnce(&[u32]) -> R) -> R {
-    const {
-        assert!(
-            size_of::<A>() <= MAX_ARG_BYTES,
-            "arguments of an active message have at most 64 bytes"
-        );
-    }
-    #[inline(always)]
-    fn words<A: Global, const N: usize, R>(args: A, f: impl FnOnce(&[u32]) -> R) -> R {
-        let mut words = [0u32; N];
-        words.as_mut_bytes()[..size_of::<A>()].copy_from_slice(args.as_bytes());
-        f(&words)
-    }
-    match size_of::<A>().div_ceil(4) {
-        0 => f(&[]),
-        1 => words::<A, 1, R>(args, f),
-        2 => words::<A, 2, R>(args, f),
-        3 => words::<A, 3, R>(args, f),
-        4 => words::<A, 4, R>(args, f),
-        count => words::<A, 16, R>(args, |words| f(&words[..count])),
-    }
-}
-
-#[inline(always)]
-fn unpack<A: Global>(args: &[u32]) -> Option<A> {
-    A::read_from_prefix(args.as_bytes())
-        .ok()
-        .map(|(value, _)| value)
-}
-
-impl<A: Global> Am<A> {
+impl<A, S: AmArguments<A>> Am<A, S> {
     /// For the macro.
     #[doc(hidden)]
     #[must_use]
     pub const fn new(name: &'static str, run: fn(&mut AmContext<'_, '_>, A)) -> Self {
+        const { Self::check_size() };
         Self {
             name,
             index: AtomicU32::new(UNRESOLVED),
@@ -225,7 +195,16 @@ impl<A: Global> Am<A> {
         }
     }
 
+    /// At the definition, so that it needs no sender to be found.
+    const fn check_size() {
+        assert!(
+            S::BYTES <= arguments::MAX_BYTES,
+            "arguments of an active message have at most 64 bytes"
+        );
+    }
+
     pub(crate) fn named(name: &'static str, placed: Placed) -> Self {
+        const { Self::check_size() };
         Self {
             name,
             index: AtomicU32::new(UNRESOLVED),
@@ -276,7 +255,7 @@ impl<A: Global> Am<A> {
         Box::new(move |delivery| {
             // All ranks have the same table, so a sender cannot give fewer arguments than the type
             // needs, unless it used the raw layer; then the message is dropped.
-            if let Some(args) = unpack::<A>(delivery.args()) {
+            if let Some(args) = S::unpack(delivery.args()) {
                 run(&mut AmContext { delivery }, args);
             }
         })
@@ -290,7 +269,7 @@ pub trait AmEntry: Sync {
     fn place(&self, table: &mut HandlerTable) -> Result<(), AmError>;
 }
 
-impl<A: Global> AmEntry for Am<A> {
+impl<A: 'static, S: AmArguments<A> + 'static> AmEntry for Am<A, S> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -307,15 +286,15 @@ impl<A: Global> AmEntry for Am<A> {
 
 impl<M: Threading> World<M> {
     #[inline(always)]
-    fn request<A: Global>(
+    fn request<A, S: AmArguments<A>>(
         &self,
         to: Rank,
-        am: &Am<A>,
+        am: &Am<A, S>,
         args: A,
         payload: argonet_am::Payload<'_>,
     ) -> Result<()> {
         let handler = am.index(|name| self.engine().handler_named(name))?;
-        with_words(args, |args| {
+        S::with_words(args, |args| {
             let message = Message {
                 handler,
                 args,
@@ -350,10 +329,10 @@ impl<M: Threading> World<M> {
     /// ([`AmError::PeerLost`](crate::AmError::PeerLost)), a handler that is not registered, or a
     /// call from inside a handler.
     #[inline]
-    pub fn send<A: Global>(&self, to: Rank, am: &Am<A>, args: A) -> Result<()> {
+    pub fn send<A, S: AmArguments<A>>(&self, to: Rank, am: &Am<A, S>, args: A) -> Result<()> {
         let handler = am.index(|name| self.engine().handler_named(name))?;
         let to = Self::job_rank(to);
-        with_words(args, |args| {
+        S::with_words(args, |args| {
             process::with(|ctx| match Short::pack(handler, args) {
                 Some(short) => self.engine().request_short(ctx, to, short),
                 None => {
@@ -393,10 +372,10 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// As [`send`](Self::send), and [`AmError::TooLong`].
     #[inline]
-    pub fn send_medium<A: Global, T: Global>(
+    pub fn send_medium<A, S: AmArguments<A>, T: Global>(
         &self,
         to: Rank,
-        am: &Am<A>,
+        am: &Am<A, S>,
         args: A,
         payload: &[T],
     ) -> Result<()> {
@@ -431,10 +410,10 @@ impl<M: Threading> World<M> {
     /// As [`send`](Self::send), a destination outside its segment, and another number of values
     /// than the destination has.
     #[inline]
-    pub fn send_long<A: Global, T: Global>(
+    pub fn send_long<A: Copy, S: AmArguments<A>, T: Global>(
         &self,
         dst: GlobalSlice<T>,
-        am: &Am<A>,
+        am: &Am<A, S>,
         args: A,
         payload: &[T],
     ) -> Result<()> {
@@ -450,16 +429,16 @@ impl<M: Threading> World<M> {
     }
 
     #[cold]
-    fn send_long_in_parts<A: Global, T: Global>(
+    fn send_long_in_parts<A, S: AmArguments<A>, T: Global>(
         &self,
         dst: GlobalSlice<T>,
-        am: &Am<A>,
+        am: &Am<A, S>,
         args: A,
         bytes: SharedBytes<'_>,
     ) -> Result<()> {
         let handler = am.index(|name| self.engine().handler_named(name))?;
         let (to, offset) = (Self::job_rank(dst.rank()), dst.offset());
-        with_words(args, |args| {
+        S::with_words(args, |args| {
             process::with(|ctx| {
                 let engine = self.engine();
                 engine.long_request_in_parts(ctx, to, handler, args, bytes, offset)
@@ -471,8 +450,12 @@ impl<M: Threading> World<M> {
 
 /// Defines active messages and registers them before `main`.
 ///
-/// The handler gets an [`AmContext`] and one argument value of a [`Global`] type of at most 64
-/// bytes; use an array or a `#[repr(C)]` struct for several. See [`World::send`].
+/// The handler gets an [`AmContext`] and up to eight arguments, values of [`Global`] types that
+/// have at most 64 bytes together. One argument is sent as it is, several as a tuple, and none as
+/// `()`. Arguments are names, not patterns; a handler has no generic parameters and returns
+/// nothing. See [`World::send`].
+///
+/// The name of a handler is that of a static: no variable or parameter in its scope can have it.
 ///
 /// It expands to a static of type [`Am`] and a registration by `ctor`, which contains an
 /// `#[allow(unsafe_code)]`: a crate that forbids unsafe code uses
@@ -484,22 +467,27 @@ impl<M: Threading> World<M> {
 ///     pub fn print_sum(ctx, terms: [u64; 3]) {
 ///         println!("{} from rank {}", terms.iter().sum::<u64>(), ctx.source());
 ///     }
-///     fn ignore(_ctx, _nothing: ()) {}
+///     fn print_ratio(_ctx, part: u32, whole: f64) { println!("{}", f64::from(part) / whole); }
+///     fn ignore(_ctx) {}
 /// }
 /// # let world = argonet::World::init().unwrap();
 /// world.send(world.rank(), &print_sum, [1, 2, 3]).unwrap();
+/// world.send(world.rank(), &print_ratio, (1, 4.0)).unwrap();
 /// world.send(world.rank(), &ignore, ()).unwrap();
 /// world.drain().unwrap();
 /// ```
+///
+/// More than 64 bytes are refused at the definition:
+///
+/// ```compile_fail,E0080
+/// argonet::am! {
+///     fn too_large(_ctx, a: [u64; 8], b: u8) {}
+/// }
+/// ```
 #[macro_export]
 macro_rules! am {
-    ($($(#[$meta:meta])* $vis:vis fn $name:ident($ctx:ident, $arg:ident : $ty:ty $(,)?) $body:block)*) => {$(
-        $(#[$meta])*
-        #[allow(non_upper_case_globals)]
-        $vis static $name: $crate::Am<$ty> = {
-            fn $name($ctx: &mut $crate::AmContext<'_, '_>, $arg: $ty) $body
-            $crate::Am::new(concat!(module_path!(), "::", stringify!($name)), $name)
-        };
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($args:tt)*) $(-> $ret:ty)? $body:block)*) => {$(
+        $crate::__am! { [$(#[$meta])* $vis] $name ($($args)*) [$($ret)?] $body }
         const _: () = {
             $crate::__private::ctor::declarative::ctor! {
                 #[ctor(unsafe)]
@@ -507,4 +495,35 @@ macro_rules! am {
             }
         };
     )*};
+}
+
+/// One active message of [`am!`]: the static that others send it by.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __am {
+    ($head:tt $name:ident $args:tt [$ret:ty] $body:block) => {
+        compile_error!("a handler returns nothing: answer by `ctx.reply`");
+    };
+    ($head:tt $name:ident ($ctx:ident $(,)?) [] $body:block) => {
+        $crate::__am! { $head $name ($ctx, _nothing: ()) [] $body }
+    };
+    ([$(#[$meta:meta])* $vis:vis] $name:ident ($ctx:ident, $arg:ident : $ty:ty $(,)?) [] $body:block) => {
+        $(#[$meta])*
+        #[allow(non_upper_case_globals)]
+        $vis static $name: $crate::Am<$ty> = {
+            fn $name($ctx: &mut $crate::AmContext<'_, '_>, $arg: $ty) $body
+            $crate::Am::new(concat!(module_path!(), "::", stringify!($name)), $name)
+        };
+    };
+    ([$(#[$meta:meta])* $vis:vis] $name:ident ($ctx:ident $(, $arg:ident : $ty:ty)* $(,)?) [] $body:block) => {
+        $(#[$meta])*
+        #[allow(non_upper_case_globals)]
+        $vis static $name: $crate::Am<($($ty,)*), $crate::SeveralValues> = {
+            fn $name($ctx: &mut $crate::AmContext<'_, '_>, ($($arg,)*): ($($ty,)*)) $body
+            $crate::Am::new(concat!(module_path!(), "::", stringify!($name)), $name)
+        };
+    };
+    ($head:tt $name:ident $args:tt [] $body:block) => {
+        compile_error!("a handler has the form `fn f(ctx, a: u8, b: f64) { ... }`: first a name without a type, for the context, then names with types");
+    };
 }

@@ -83,13 +83,17 @@ impl Builder {
     /// world.send(world.rank(), &ping, 3).unwrap();
     /// world.wait_until(|| seen.load(Ordering::Relaxed) == 3).unwrap();
     /// ```
+    ///
+    /// The handler has one argument: for several use an array, a `#[repr(C)]` struct, or
+    /// [`am!`](crate::am!).
     pub fn am<A: Global>(
         &mut self,
         name: &'static str,
         handler: impl Fn(&mut AmContext<'_, '_>, A) + Send + Sync + 'static,
     ) -> Am<A> {
         let placed = Placed::new();
-        self.ams.push((name, Am::handler(handler), placed.clone()));
+        self.ams
+            .push((name, Am::<A>::handler(handler), placed.clone()));
         Am::named(name, placed)
     }
 

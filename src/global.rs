@@ -64,6 +64,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 #[diagnostic::on_unimplemented(
     message = "other ranks cannot read and write values of `{Self}`",
     label = "this type is not `Global`",
+    note = "a tuple is not `Global`, so a message with several arguments has a type like `Am<(u8, f64), SeveralValues>`",
     note = "numbers and arrays of them are `Global`; a struct without padding is with these lines:
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[zerocopy(crate = \"argonet::zerocopy\")]

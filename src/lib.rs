@@ -117,7 +117,7 @@ mod vis;
 mod world;
 
 pub use aggregator::Aggregator;
-pub use am::{Am, AmContext};
+pub use am::{Am, AmArguments, AmContext, OneValue, SeveralValues};
 pub use argonet_am::{AmError, CLIENT_BASE, MAX_ARGS, MAX_MEDIUM};
 pub use argonet_base::{HandlerIndex, JobRank, Rank, SegmentOffset};
 pub use argonet_boot::{BootError, print_backtrace};

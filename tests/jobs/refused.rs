@@ -424,7 +424,7 @@ fn library_names() -> Done {
         "argonet::bound_get",
         "argonet::bound_long",
     ] {
-        let forged = argonet::Am::new(name, forged);
+        let forged: argonet::Am<_> = argonet::Am::new(name, forged);
         let why = &["no active message is registered", name];
         says(world.send(me, &forged, [0, 0, 2]), why);
         says(world.send_medium(me, &forged, [0, 0, 2], b"bytes"), why);
