@@ -23,8 +23,9 @@ pub const MAX_RPC_DEPTH: u32 = 128;
 /// Elements and fields that arguments or a result of a remote procedure call may have, of all
 /// levels together; or 16 times as many as the bytes in which they are encoded, if that is more.
 ///
-/// So only elements that take no bytes reach it, or fields deep inside of others. Those take the
-/// memory that their type has: a field that serde skips counts for nothing here.
+/// So only elements that take no bytes reach it, or values inside of more than 16 structs of one
+/// field each. Elements take the memory that their type has: a field that serde skips counts for
+/// nothing here.
 pub const MAX_RPC_ELEMENTS: u64 = 1 << 20;
 
 /// Elements that each byte allows, in long values.
@@ -37,7 +38,9 @@ pub(crate) enum DecodeError {
     Bytes(postcard::Error),
     #[error("it is nested deeper than {MAX_RPC_DEPTH} levels")]
     TooDeep,
-    #[error("it has more than {MAX_RPC_ELEMENTS} elements, and more than 16 for each of its bytes")]
+    #[error(
+        "it has more than {MAX_RPC_ELEMENTS} elements, and more than {ELEMENTS_A_BYTE} for each of its bytes"
+    )]
     TooMany,
 }
 
@@ -364,10 +367,19 @@ mod tests {
                 Err(DecodeError::TooMany)
             );
         }
-        // Longer values have more.
-        let long = vec![(1u8, (2u8,)); MAX_RPC_ELEMENTS as usize];
-        let bytes = postcard::to_stdvec(&long).unwrap();
-        assert_eq!(decode::<Vec<(u8, (u8,))>>(&bytes), Ok(long));
+        // Longer values have more: here of empty lists, and one more list.
+        let empty = 1 << 17;
+        let and_one_of = |elements| {
+            let lists = [claims(empty + 1), vec![0; empty as usize]];
+            [lists.concat(), claims(elements)].concat()
+        };
+        let bytes = and_one_of(MAX_RPC_ELEMENTS).len() as u64;
+        let most = ELEMENTS_A_BYTE * bytes - (empty + 1);
+        assert_eq!(and_one_of(most).len() as u64, bytes);
+        let decoded = decode::<Vec<Vec<()>>>(&and_one_of(most)).unwrap();
+        assert_eq!(decoded.last().unwrap().len() as u64, most);
+        let more = and_one_of(most + 1);
+        assert_eq!(decode::<Vec<Vec<()>>>(&more), Err(DecodeError::TooMany));
         // Elements of several lists count together.
         let [many, two] = [claims(MAX_RPC_ELEMENTS / 2), claims(2)];
         let bytes = [two, many.clone(), many].concat();

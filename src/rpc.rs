@@ -109,7 +109,7 @@ pub enum Status {
     BadArguments = 2,
     /// The result does not encode.
     BadResult = 3,
-    /// The reply was not understood.
+    /// The reply, or a part of the result, was not understood.
     Garbled = 4,
     /// The arguments are nested deeper than [`MAX_RPC_DEPTH`].
     TooDeep = 5,
@@ -437,18 +437,19 @@ where
 impl<M: Threading> World<M> {
     /// Runs a registered function at `to`, during a later poll there, and returns its result.
     ///
-    /// Arguments and result travel encoded, in several messages if they are longer than
-    /// [`MAX_MEDIUM`](crate::MAX_MEDIUM), and decode only up to a depth of
-    /// [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS)
-    /// elements, for any claim of a message. Unless
-    /// it gets a [context](RpcContext), the function runs as a handler, and so do decoding its
+    /// Arguments and result travel encoded, in parts if they are longer than
+    /// [`MAX_MEDIUM`](crate::MAX_MEDIUM). They decode only up to a depth of
+    /// [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and a number of elements of
+    /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS), whatever lengths the bytes claim. Unless it
+    /// gets a [context](RpcContext), the function runs as a handler, and so do decoding its
     /// arguments, encoding and dropping its result: they cannot communicate, they should be short,
-    /// and if they panic the job ends.
-    /// [`caller`] names the rank that called. At the caller, this call encodes the arguments and
-    /// the call that waits decodes the result, both as code of the caller's own.
+    /// and if they panic the job ends. [`caller`] names the rank that called. At the caller, this
+    /// call encodes the arguments and the call that waits decodes the result, both as code of the
+    /// caller's own.
     ///
-    /// Waits, polling, only while `to` has no room. The operation is complete when the result is
-    /// here; one that is dropped leaves the function to run.
+    /// Waits, polling, only while `to` has no room, for each part. The function runs when the last
+    /// part has come. The operation is complete when the result is here, whose parts polls of `to`
+    /// send; one that is dropped leaves the function to run.
     ///
     /// ```
     /// argonet::rpc! {
@@ -531,7 +532,8 @@ pub fn caller() -> Option<Rank> {
 /// | `fn f(ctx, state: &T, a: A)` | an [`RpcOn`] that may, with an [`ObjectContext`] |
 ///
 /// Arguments and results are owned values that serde can encode: `String`, not `&str`. Arguments
-/// are names, not patterns, and a function has no generic parameters.
+/// are names, not patterns, and a function has no generic parameters. Its name is that of a static:
+/// no variable or parameter in its scope can have it.
 ///
 /// It expands to a static and a registration by `ctor`, which contains an `#[allow(unsafe_code)]`:
 /// a crate that forbids unsafe code uses [`Builder::rpc`](crate::Builder::rpc) and its relatives

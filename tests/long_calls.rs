@@ -41,9 +41,9 @@ argonet::rpc! {
     }
 }
 
-/// Values that differ by rank, of about `bytes` bytes when encoded.
-fn values<M: Threading>(world: &World<M>, bytes: usize) -> Vec<u64> {
-    let start = u64::from(world.rank().0) << 40 | 1 << 63;
+/// Values that differ by rank and call, of about `bytes` bytes when encoded.
+fn values<M: Threading>(world: &World<M>, call: u64, bytes: usize) -> Vec<u64> {
+    let start = u64::from(world.rank().0) << 40 | call << 20 | 1 << 63;
     (0..bytes as u64 / 10)
         .map(|i| start + i * 7919 % 65_521)
         .collect()
@@ -58,7 +58,7 @@ fn in_order(mut values: Vec<u64>) -> Vec<u64> {
 fn arguments_and_results_of_any_length(world: &mut World) -> Result<()> {
     for bytes in [MAX_MEDIUM / 2, 3 * MAX_MEDIUM, 9 * MAX_MEDIUM] {
         for to in world.ranks() {
-            let sent = values(world, bytes);
+            let sent = values(world, to.0.into(), bytes);
             let got = world.rpc(to, &sorted, (sent.clone(),))?.wait()?;
             assert_eq!(got, in_order(sent));
         }
@@ -71,7 +71,7 @@ fn all_call_all_at_once(world: &mut World) -> Result<()> {
     let mut ops = Vec::new();
     for round in 0..6 {
         for to in world.ranks() {
-            let sent = values(world, (round % 4 * 2) * MAX_MEDIUM);
+            let sent = values(world, round as u64, (round % 4 * 2) * MAX_MEDIUM);
             let op = world.rpc(to, &sorted, (sent.clone(),))?;
             match round {
                 // The result comes and is dropped.
@@ -94,7 +94,7 @@ fn all_call_all_at_once(world: &mut World) -> Result<()> {
 #[argonet::test(ranks = [1, 3], conduit = ["smp", "tcp"], neighborhood_size = 1)]
 fn functions_with_a_context_and_objects(world: &mut World) -> Result<()> {
     let lines = DistObject::new(world, Lines::default())?;
-    let sent = values(world, 4 * MAX_MEDIUM);
+    let sent = values(world, 0, 4 * MAX_MEDIUM);
     // Both ends are inside of such functions, which wait for long results meanwhile.
     let ops: Vec<_> = world
         .ranks()
@@ -141,14 +141,18 @@ fn a_drain_waits_for_long_results(world: &mut World) -> Result<()> {
 }
 
 #[argonet::test(ranks = [1, 2], conduit = ["smp", "tcp"], neighborhood_size = 1)]
-fn threads_share_both_directions(world: &mut World<Par>) -> Result<()> {
+fn threads_get_the_results_of_their_own_calls(world: &mut World<Par>) -> Result<()> {
     let world = &*world;
     std::thread::scope(|scope| {
         for thread in 0..3 {
             scope.spawn(move || {
                 for round in 0..5 {
                     for to in world.ranks() {
-                        let sent = values(world, (thread + 2) * MAX_MEDIUM + round);
+                        let sent = values(
+                            world,
+                            thread << 8 | round,
+                            (thread as usize + 2) * MAX_MEDIUM,
+                        );
                         let op = world.rpc(to, &sorted, (sent.clone(),)).unwrap();
                         assert_eq!(op.wait().unwrap(), in_order(sent));
                     }

@@ -94,8 +94,9 @@ impl Background {
 
     /// Whether no handler has left anything that is not all sent.
     ///
-    /// It is looked at after what the calling thread has loaded before, and before what it loads
-    /// next.
+    /// Loads before this call stay before it, and loads after it stay after it. The first fence
+    /// pairs with what a handler did before it left something, the second with
+    /// [`end`](Self::end) by a thread that has sent the last part.
     pub(super) fn nothing_outgoing(&self) -> bool {
         fence(Ordering::Acquire);
         let nothing = self.pending() & kind::OUTGOING == 0;

@@ -521,7 +521,7 @@ impl<C: Conduit> Engine<C> {
             if step == LEAVING[0] {
                 let end = (self.clock)() + LAST_MESSAGES;
                 let what = Waiting::new(WaitFor::Finalize);
-                self.wait_until_deadline(ctx, what, end, || self.has_sent_all())?;
+                self.wait_until_deadline(ctx, what, end, || self.nothing_is_left())?;
                 // All survivors leave by now, so none waits for a result; after the next step some
                 // are gone.
                 self.close_deferred();

@@ -1,4 +1,4 @@
-//! What handlers leave to be sent in parts.
+//! What handlers, and functions that run after them, leave to be sent in parts.
 //!
 //! A handler may not send and must not wait, so it leaves an answer that is too long for its reply
 //! here, and polls send it in parts, as requests, as far as there is room. Each part says at which
@@ -38,8 +38,10 @@ pub struct InParts {
 }
 
 impl InParts {
-    /// `handler` runs at `to` for each part, with `args` and the part's offset in two more, which
-    /// are at most [`MAX_ARGS`](argonet_am::MAX_ARGS) together.
+    /// `handler` runs at `to` for each part, with `args` and the part's offset in two words more.
+    ///
+    /// Together they are at most [`MAX_ARGS`](argonet_am::MAX_ARGS), or sending it ends the job. An
+    /// empty payload sends nothing.
     #[must_use]
     pub fn new(to: JobRank, handler: HandlerIndex, args: &[u32], payload: Vec<u8>) -> Self {
         Self {
@@ -212,11 +214,12 @@ impl<C: Conduit> Engine<C> {
         answer.sent == answer.payload.len()
     }
 
-    /// Whether all that this rank's handlers have left is sent, and all that it sent is handled.
+    /// Whether nothing is left to be sent, and the conduit is quiescent: a network's when all that
+    /// was sent has been handled, that of shared memory when this rank has taken all that has come.
     ///
     /// What is outgoing is looked at twice: before the conduit, so that the conduit knows of parts
     /// that were sent meanwhile; and after it, because taking the last message may leave some.
-    pub(super) fn has_sent_all(&self) -> bool {
+    pub(super) fn nothing_is_left(&self) -> bool {
         let nothing_outgoing = || self.background.nothing_outgoing();
         nothing_outgoing() && self.conduit.is_quiescent() && nothing_outgoing()
     }

@@ -340,7 +340,7 @@ impl<C: Conduit> Engine<C> {
             let mut lost = Ok(());
             self.wait_until(ctx, Waiting::new(kind.into()), || {
                 lost = self.unless_any_lost();
-                lost.is_err() || self.has_sent_all()
+                lost.is_err() || self.nothing_is_left()
             })?;
             lost?;
         }

@@ -1,7 +1,7 @@
 //! Calls of this rank that wait for their results, and calls of others that run here.
 
 use super::deferred::{DeferredCalls, Kept};
-use super::parts::{Garbled, Part, Parts};
+use super::parts::{Part, Parts, u64_at, words_of};
 use super::{Callee, RpcError, Run, Status};
 use crate::error::{Error, Result};
 use crate::instances::{Instance, Instances};
@@ -25,9 +25,6 @@ pub(super) const ONE_WAY: u64 = 0;
 /// Words of a message that calls a function, and of one that calls it for an object.
 const CALL_WORDS: usize = 3;
 const OBJECT_WORDS: usize = 5;
-/// And of one that brings a part of its arguments: those of the call are followed by the part's
-/// own.
-const CALL_PART_WORDS: usize = OBJECT_WORDS + 6;
 
 /// Why a call has no result.
 enum Failure {
@@ -44,7 +41,7 @@ type Cell = Arc<Mutex<Option<Result<Vec<u8>, Failure>>>>;
 #[doc(hidden)]
 pub struct Arrived<'c> {
     pub(super) arguments: &'c [u8],
-    /// This rank's part of the object for which it was called.
+    /// This rank's instance of the object for which it was called.
     pub(super) instance: Option<Instance>,
     /// Whether the caller waits for the result.
     pub(super) is_awaited: bool,
@@ -101,20 +98,10 @@ impl Called {
         Self {
             source: delivery.source(),
             function: delivery.arg(0) as usize,
-            ticket: whole(delivery, 1),
-            object: whole(delivery, CALL_WORDS),
+            ticket: u64_at(delivery, 1),
+            object: u64_at(delivery, CALL_WORDS),
         }
     }
-}
-
-fn halves(number: u64) -> [u32; 2] {
-    [number as u32, (number >> 32) as u32]
-}
-
-/// The number of two arguments; 0 if the message has none there.
-fn whole(delivery: &Delivery<'_>, first: usize) -> u64 {
-    let word = |index: usize| u64::from(delivery.args().get(index).copied().unwrap_or(0));
-    word(first) | word(first + 1) << 32
 }
 
 impl Calls {
@@ -158,12 +145,14 @@ impl Calls {
 
     /// Ends the calls that were to run at a rank that is lost.
     pub(crate) fn lose(&self, rank: JobRank) {
-        self.arguments.lose(rank);
-        self.results.lose(rank);
         let mut waiting = self.waiting.lock();
         for (_, (_, cell)) in waiting.extract_if(|_, (to, _)| *to == rank) {
             *cell.lock() = Some(Err(Failure::Lost));
         }
+        drop(waiting);
+        // Only now: parts are added for calls that wait.
+        self.arguments.lose(rank);
+        self.results.lose(rank);
     }
 
     /// Puts the handlers of the protocol into the table.
@@ -206,18 +195,16 @@ impl Calls {
     /// Handler of a part of a call's arguments; the last to come runs the call.
     fn serve_part(&self, delivery: &mut Delivery<'_>) {
         let call = Called::by(delivery);
-        let part = Part {
-            number: whole(delivery, OBJECT_WORDS),
-            total: whole(delivery, OBJECT_WORDS + 2),
-            offset: whole(delivery, OBJECT_WORDS + 4),
-        };
+        let part = Part::read(delivery, OBJECT_WORDS);
         let added = self.arguments.add(call.source, part, &delivery.payload());
         match added {
             Ok(Some(arguments)) => self.run(call, arguments, delivery),
             Ok(None) => {}
-            Err(Garbled) => {
+            Err(refused) => {
                 let (name, source) = (self.name(call.function), call.source);
-                panic!("arguments of `{name}` from rank {source} are garbled");
+                panic!(
+                    "a part of the arguments of `{name}` from rank {source} is refused: {refused}"
+                );
             }
         }
     }
@@ -261,18 +248,18 @@ impl Calls {
         }
         let (status, bytes) = match outcome {
             Ok(bytes) if bytes.len() > MAX_MEDIUM => {
-                let ([t0, t1], [l0, l1]) = (halves(call.ticket), halves(bytes.len() as u64));
-                let (handler, words) = (internal::RPC_RESULT_PART, [t0, t1, l0, l1]);
+                // The engine adds the offset.
+                let [t, l] = [call.ticket, bytes.len() as u64].map(words_of);
+                let (handler, words) = (internal::RPC_RESULT_PART, [t[0], t[1], l[0], l[1]]);
                 let result = InParts::new(call.source, handler, &words, bytes);
-                if let Some(outgoing) = self.outgoing.get() {
-                    outgoing.add(result);
-                }
-                return;
+                let outgoing = self.outgoing.get();
+                let outgoing = outgoing.expect("it is set before the handlers are registered");
+                return outgoing.add(result);
             }
             Ok(bytes) => (Status::Done, bytes),
             Err(status) => (status, Vec::new()),
         };
-        let [low, high] = halves(call.ticket);
+        let [low, high] = words_of(call.ticket);
         send(&Message {
             handler: internal::RPC_RESULT,
             args: &[status.into(), low, high],
@@ -300,16 +287,12 @@ impl Calls {
             Status::Done => Ok(delivery.payload().to_vec()),
             status => Err(status),
         };
-        self.fill(delivery.source(), whole(delivery, 1), outcome);
+        self.fill(delivery.source(), u64_at(delivery, 1), outcome);
     }
 
     /// Handler of a part of a result, whose number is its call's ticket.
     fn finish_part(&self, delivery: &mut Delivery<'_>) {
-        let part = Part {
-            number: whole(delivery, 0),
-            total: whole(delivery, 2),
-            offset: whole(delivery, 4),
-        };
+        let part = Part::read(delivery, 0);
         if !self.is_waiting(delivery.source(), part.number) {
             return;
         }
@@ -319,7 +302,7 @@ impl Calls {
         match added {
             Ok(Some(result)) => self.fill(delivery.source(), part.number, Ok(result)),
             Ok(None) => {}
-            Err(Garbled) => self.fill(delivery.source(), part.number, Err(Status::Garbled)),
+            Err(_) => self.fill(delivery.source(), part.number, Err(Status::Garbled)),
         }
     }
 
@@ -426,9 +409,8 @@ impl<M: Threading> World<M> {
         object: Option<u64>,
         bytes: &[u8],
     ) -> Result<()> {
-        let ([t0, t1], [o0, o1]) = (halves(ticket), halves(object.unwrap_or(0)));
-        let mut words = [0; CALL_PART_WORDS];
-        words[..OBJECT_WORDS].copy_from_slice(&[index, t0, t1, o0, o1]);
+        let ([t0, t1], [o0, o1]) = (words_of(ticket), words_of(object.unwrap_or(0)));
+        let call = [index, t0, t1, o0, o1];
         let send = |handler, args: &[u32], payload: &[u8]| {
             let message = Message {
                 handler,
@@ -443,16 +425,22 @@ impl<M: Threading> World<M> {
                 Some(_) => OBJECT_WORDS,
                 None => CALL_WORDS,
             };
-            return Ok(send(internal::RPC_CALL, &words[..count], bytes)?);
+            return Ok(send(internal::RPC_CALL, &call[..count], bytes)?);
         }
         let number = match ticket {
             ONE_WAY => self.inner.calls.number(),
             ticket => ticket,
         };
-        for (at, part) in bytes.chunks(MAX_MEDIUM).enumerate() {
-            let own = [number, bytes.len() as u64, (at * MAX_MEDIUM) as u64].map(halves);
-            words[OBJECT_WORDS..].copy_from_slice(own.as_flattened());
-            send(internal::RPC_CALL_PART, &words, part)?;
+        let mut words = [0; OBJECT_WORDS + Part::WORDS];
+        words[..OBJECT_WORDS].copy_from_slice(&call);
+        for (at, bytes_of_part) in bytes.chunks(MAX_MEDIUM).enumerate() {
+            let part = Part {
+                number,
+                total: bytes.len() as u64,
+                offset: (at * MAX_MEDIUM) as u64,
+            };
+            words[OBJECT_WORDS..].copy_from_slice(&part.words());
+            send(internal::RPC_CALL_PART, &words, bytes_of_part)?;
         }
         Ok(())
     }

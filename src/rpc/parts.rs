@@ -1,15 +1,18 @@
 //! Arguments and results that are longer than one message: they travel in parts.
 //!
 //! A caller sends the parts of arguments, and its target's engine those of a result, as requests.
-//! Words of the call, or of its result, are followed by these, 64 bits each:
+//! A part of arguments has the words of its call first, then these, of 64 bits each; a part of a
+//! result has only these, and its number is the ticket.
 //!
 //! ```text
 //! number of the value | its length | offset of the part
 //! ```
 //!
-//! Parts may overtake each other where several threads poll. The last one to come completes the
-//! value. Memory is taken only for bytes that have come.
+//! Threads that poll run the handlers of several parts at once, and send the parts of one result
+//! together, so any part may be the last. That one completes the value. Memory is taken only for
+//! bytes that have come.
 
+use argonet_am::Delivery;
 use argonet_base::JobRank;
 use argonet_segment::SharedBytes;
 use parking_lot::Mutex;
@@ -24,6 +27,36 @@ pub(super) struct Part {
     pub(super) total: u64,
     /// Where the part begins.
     pub(super) offset: u64,
+}
+
+impl Part {
+    /// Words of a message that says it.
+    pub(super) const WORDS: usize = 6;
+
+    /// That of a message whose words before it are so many.
+    pub(super) fn read(delivery: &Delivery<'_>, before: usize) -> Self {
+        Self {
+            number: u64_at(delivery, before),
+            total: u64_at(delivery, before + 2),
+            offset: u64_at(delivery, before + 4),
+        }
+    }
+
+    pub(super) fn words(self) -> [u32; Self::WORDS] {
+        let [n, t, o] = [self.number, self.total, self.offset].map(words_of);
+        [n[0], n[1], t[0], t[1], o[0], o[1]]
+    }
+}
+
+/// A number as two words of a message.
+pub(super) fn words_of(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
+}
+
+/// The number that two words of a message are; 0 if it has none there.
+pub(super) fn u64_at(delivery: &Delivery<'_>, first: usize) -> u64 {
+    let word = |index: usize| u64::from(delivery.args().get(index).copied().unwrap_or(0));
+    word(first) | word(first + 1) << 32
 }
 
 /// A value of which some parts have come.
@@ -79,30 +112,35 @@ pub(super) struct Parts(Mutex<HashMap<JobRank, HashMap<u64, Partial>>>);
 /// each of its threads.
 const MOST_INCOMPLETE: usize = 4096;
 
-/// What no rank sends.
-#[derive(PartialEq, Eq, Debug)]
-pub(super) struct Garbled;
+/// Why a part is not kept, nor what had come of its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("no rank sends such a part")]
+    Garbled,
+    #[error("more than {MOST_INCOMPLETE} others of that rank are incomplete")]
+    TooMany,
+}
 
 impl Parts {
     /// Another part; returns the value once all parts have come.
     ///
-    /// A value with a part that no rank sends is forgotten.
+    /// A value one of whose parts is refused is forgotten.
     pub(super) fn add(
         &self,
         from: JobRank,
         part: Part,
         bytes: &SharedBytes<'_>,
-    ) -> Result<Option<Vec<u8>>, Garbled> {
+    ) -> Result<Option<Vec<u8>>, Refused> {
         let mut values = self.0.lock();
-        let senders = values.entry(from).or_default();
-        let known = senders.remove(&part.number);
+        let incomplete = values.entry(from).or_default();
+        let known = incomplete.remove(&part.number);
         let mut value = known.unwrap_or_else(|| Partial::new(part.total));
-        value.add(part, bytes).ok_or(Garbled)?;
+        value.add(part, bytes).ok_or(Refused::Garbled)?;
         if (value.bytes.len() as u64) < value.total {
-            if senders.len() >= MOST_INCOMPLETE {
-                return Err(Garbled);
+            if incomplete.len() >= MOST_INCOMPLETE {
+                return Err(Refused::TooMany);
             }
-            senders.insert(part.number, value);
+            incomplete.insert(part.number, value);
             return Ok(None);
         }
         Ok(Some(value.bytes))
@@ -127,7 +165,7 @@ mod tests {
 
     const RANK: JobRank = JobRank(3);
 
-    type Added = Result<Option<Vec<u8>>, Garbled>;
+    type Added = Result<Option<Vec<u8>>, Refused>;
 
     fn add(parts: &Parts, from: JobRank, words: [u64; 3], bytes: &[u8]) -> Added {
         let [number, total, offset] = words;
@@ -201,7 +239,7 @@ mod tests {
         for number in 1..=MOST_INCOMPLETE as u64 {
             assert_eq!(add(&parts, RANK, [number, 2, 0], &[1]), Ok(None));
         }
-        assert_eq!(add(&parts, RANK, [0, 2, 0], &[1]), Err(Garbled));
+        assert_eq!(add(&parts, RANK, [0, 2, 0], &[1]), Err(Refused::TooMany));
         // Others are not affected, nor those that complete at once or go on.
         assert_eq!(add(&parts, JobRank(4), [0, 2, 0], &[1]), Ok(None));
         assert_eq!(add(&parts, RANK, [0, 1, 0], &[1]), Ok(Some(vec![1])));
@@ -219,7 +257,7 @@ mod tests {
         ];
         for (words, bytes) in first {
             let parts = Parts::default();
-            assert_eq!(add(&parts, RANK, words, bytes), Err(Garbled));
+            assert_eq!(add(&parts, RANK, words, bytes), Err(Refused::Garbled));
             assert!(parts.is_empty());
         }
         // Another length, the same place twice, the same place twice ahead of others, and one that
@@ -232,7 +270,10 @@ mod tests {
         ] {
             let parts = Parts::default();
             assert_eq!(add(&parts, RANK, before, &[1]), Ok(None));
-            assert_eq!(add(&parts, RANK, words, &vec![0; len]), Err(Garbled));
+            assert_eq!(
+                add(&parts, RANK, words, &vec![0; len]),
+                Err(Refused::Garbled)
+            );
             assert!(parts.is_empty());
         }
     }

@@ -1,4 +1,4 @@
-//! Answers in parts: when they are sent, and when a rank has sent all.
+//! Answers in parts: when they are sent, and when nothing is left of them.
 
 use super::post::{MEDIUM, job, until};
 use super::*;
@@ -32,32 +32,32 @@ fn answer(first: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_rank_has_sent_all_when_the_last_part_is_gone() {
+fn a_rank_nothing_is_left_when_the_last_part_is_gone() {
     // A box has room for two parts, and is emptied by its owner alone.
     let ranks = job(2, 2, ThreadMode::Seq);
     let engine = &ranks[0].engine;
     let outgoing = Outgoing::new(&engine.background);
     let sent: Vec<u8> = (0..5 * MEDIUM + 7).map(|i| i as u8).collect();
-    assert!(engine.has_sent_all());
+    assert!(engine.nothing_is_left());
     outgoing.add(InParts::new(
         JobRank(1),
         RPC_RESULT_PART,
         &[9],
         sent.clone(),
     ));
-    assert!(!engine.has_sent_all());
+    assert!(!engine.nothing_is_left());
     for left in (1..=2).rev() {
         assert_eq!(ranks[0].poll(), 2);
         // There is no room, so nothing is sent and the thread does not sleep for long.
         assert_eq!(ranks[0].poll(), 0);
         assert!(
-            engine.background.is_stuck() && !engine.has_sent_all(),
+            engine.background.is_stuck() && !engine.nothing_is_left(),
             "{left}"
         );
         while ranks[1].poll() > 0 {}
     }
     assert_eq!(ranks[0].poll(), 2);
-    assert!(engine.has_sent_all());
+    assert!(engine.nothing_is_left());
     assert_eq!(engine.background.pending(), 0);
     while ranks[1].poll() > 0 {}
     assert_eq!(answer(9), sent);
@@ -81,7 +81,7 @@ fn no_rank_waits_for_the_answers_of_others() {
     assert_eq!(ranks[2].poll(), 1);
     assert_eq!(answer(3), [3; 3]);
     until(&ranks, || {
-        ranks[0].engine.has_sent_all() && answer(2) == [2; 3]
+        ranks[0].engine.nothing_is_left() && answer(2) == [2; 3]
     });
     until(&ranks, || {
         ranks.iter().all(|rank| !rank.engine.conduit.has_work())
