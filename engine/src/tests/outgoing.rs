@@ -32,7 +32,7 @@ fn answer(first: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_rank_nothing_is_left_when_the_last_part_is_gone() {
+fn nothing_is_left_when_the_last_part_is_gone() {
     // A box has room for two parts, and is emptied by its owner alone.
     let ranks = job(2, 2, ThreadMode::Seq);
     let engine = &ranks[0].engine;
