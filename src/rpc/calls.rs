@@ -445,3 +445,24 @@ impl<M: Threading> World<M> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_rank_that_was_called_ends_a_call() {
+        let (calls, called, other) = (Calls::default(), JobRank(1), JobRank(2));
+        let (ticket, cell) = calls.start(called);
+        assert!(!calls.is_waiting(other, ticket) && !calls.is_waiting(called, ticket + 1));
+        calls.fill(other, ticket, Ok(vec![1]));
+        calls.fill(called, ticket + 1, Ok(vec![2]));
+        assert!(cell.lock().is_none());
+        assert!(calls.is_waiting(called, ticket));
+        calls.fill(called, ticket, Ok(vec![3]));
+        assert!(matches!(cell.lock().take(), Some(Ok(bytes)) if bytes == [3]));
+        // Once.
+        calls.fill(called, ticket, Ok(vec![4]));
+        assert!(cell.lock().is_none() && !calls.is_waiting(called, ticket));
+    }
+}
