@@ -2,7 +2,6 @@
 
 use super::{Case, par};
 use crate::bench::{Bench, Want};
-use crate::effort::fewer_unless_seeds;
 use crate::log::{Log, NOTE};
 use crate::mail::Mail;
 use crate::rig::{Job, Rig};
@@ -230,7 +229,11 @@ impl Ready {
 // spec T6: threads share a stream.
 fn threads_share_a_class<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
-    let senders = [0; 3].map(|_| sender(0, 1, fewer_unless_seeds(60_000)));
+    let senders = [
+        sender(0, 1, 60_000),
+        sender(0, 1, 60_000),
+        sender(0, 1, 60_000),
+    ];
     run(&mut bench, &senders, &[1, 1], mail);
 }
 
@@ -247,8 +250,12 @@ fn threads_with_different_peers<R: Rig>(rig: &R) {
 /// Also to itself.
 fn threads_both_ways<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).cramped());
-    let senders = [(0, 1), (0, 0), (1, 0), (1, 0)]
-        .map(|(from, to)| sender(from, to, fewer_unless_seeds(6000)));
+    let senders = [
+        sender(0, 1, 6000),
+        sender(0, 0, 6000),
+        sender(1, 0, 6000),
+        sender(1, 0, 6000),
+    ];
     run(&mut bench, &senders, &[], mail);
 }
 
@@ -256,9 +263,9 @@ fn threads_negotiate<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let negotiator = Sender {
         negotiates: true,
-        ..sender(0, 1, fewer_unless_seeds(60_000))
+        ..sender(0, 1, 60_000)
     };
-    let senders = [negotiator, sender(0, 1, fewer_unless_seeds(60_000))];
+    let senders = [negotiator, sender(0, 1, 60_000)];
     run(&mut bench, &senders, &[1], negotiable);
 }
 
