@@ -18,6 +18,9 @@ mod messages {}
 #[doc = include_str!("../docs/book/src/rpc.md")]
 mod rpc {}
 
+#[doc = include_str!("../docs/book/src/tasks.md")]
+mod tasks {}
+
 #[doc = include_str!("../docs/book/src/collectives.md")]
 mod collectives {}
 

@@ -5,7 +5,7 @@ use crate::instances::{InstanceIn, Registry};
 use crate::op::Op;
 use crate::process;
 use crate::rpc::{Calls, RpcOn};
-use crate::world::{Seq, Threading, World};
+use crate::world::{Par, Seq, Threading, World};
 use argonet_base::Rank;
 use argonet_engine::BarrierKind;
 use core::fmt;
@@ -88,6 +88,10 @@ impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
     /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context;
     /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
     pub fn new(world: &World<M>, value: T) -> Result<Self> {
+        Self::make(world, value)
+    }
+
+    fn make<N: Threading>(world: &World<N>, value: T) -> Result<Self> {
         let engine = world.engine();
         process::with(|ctx| ctx.permit_collective("making a distributed object", engine.rank()))?;
         let value = value.keep();
@@ -102,10 +106,15 @@ impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
         };
         let made = process::with(|ctx| engine.barrier(ctx, BarrierKind::Instances));
         if made.is_err() {
-            object.calls.instances.fail(number);
+            object.ignore_late_calls();
         }
         made?;
         Ok(object)
+    }
+
+    /// One-way calls that come when it has been dropped are no error.
+    pub(crate) fn ignore_late_calls(&self) {
+        self.calls.instances.fail(self.number);
     }
 
     /// Runs a function at `to` on the instance of that rank, and returns its result.
@@ -152,6 +161,19 @@ impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
         A: Serialize,
     {
         world.call_one_way(to, &function.callee(self.number), &args)
+    }
+}
+
+impl<T: InstanceIn<Par>> DistObject<T, Par> {
+    /// Makes an object that any thread can reach, in a world of either threading.
+    ///
+    /// As [`new`](Self::new).
+    pub(crate) fn shared<N: Threading>(world: &World<N>, value: T) -> Result<Self> {
+        Self::make(world, value)
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 }
 

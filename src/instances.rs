@@ -36,7 +36,7 @@ impl Instance {
 #[derive(Default)]
 pub(crate) struct Instances {
     made: AtomicU64,
-    /// Objects that this rank could not make, as a rank was lost; others may have made them.
+    /// Objects that this rank could not make, or gave up, as a rank was lost; others may call them.
     failed: Mutex<HashSet<u64>>,
     shared: Mutex<HashMap<u64, Arc<dyn Any + Send + Sync>>>,
 }

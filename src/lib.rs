@@ -109,6 +109,7 @@ mod scope;
 mod section;
 mod shared_array;
 mod signal;
+mod tasks;
 mod team;
 #[cfg(feature = "test")]
 mod testing;
@@ -146,6 +147,7 @@ pub use scope::Scope;
 pub use section::{Section, SectionError};
 pub use shared_array::SharedArray;
 pub use signal::Signal;
+pub use tasks::Tasks;
 pub use team::Team;
 #[cfg(feature = "test")]
 pub use testing::test;

@@ -94,6 +94,18 @@ pub enum RpcError {
         /// The rank that called.
         rank: Rank,
     },
+    /// [Tasks](crate::World::run_tasks) that do not decode.
+    #[error(
+        "tasks from rank {from} do not decode: {cause} (rank {rank}); the tasks of all ranks have one type"
+    )]
+    Tasks {
+        /// The rank that sent them.
+        from: Rank,
+        /// The decoder's message.
+        cause: String,
+        /// The rank that got them.
+        rank: Rank,
+    },
 }
 
 /// The outcome of a call at the other side.

@@ -50,6 +50,8 @@ pub enum WaitFor {
     Signal = 13,
     /// The other ranks, which make their instances of a distributed object.
     Instances = 14,
+    /// Tasks that other ranks give away.
+    Tasks = 15,
 }
 
 /// A wait of a rank, and the rank that it waits for.
@@ -104,6 +106,7 @@ impl fmt::Display for Waiting {
             WaitFor::Segments => ("for segments to be there", " on"),
             WaitFor::Signal => ("for a signal", " from"),
             WaitFor::Instances => ("for all instances of a distributed object", ", now for"),
+            WaitFor::Tasks => ("for tasks, or for all to have none", " from"),
         };
         f.write_str(what)?;
         match self.peer {
@@ -415,7 +418,7 @@ mod tests {
             }
             seen += 1;
         }
-        assert_eq!(seen, 14);
+        assert_eq!(seen, 15);
         assert_eq!(Waiting::unpack(0), None);
         assert_eq!(Waiting::unpack(u64::MAX), None);
     }

@@ -36,6 +36,9 @@ pub(crate) const TESTS: &[Test] = &[
             outcome.failed(&["leaves the job, and this rank asks who is left"]);
         }
     }),
+    ("lost_rank_while_tasks_run", || {
+        survive(5, "lost-tasks", &[]);
+    }),
     ("lost_rank_of_a_job_of_threads", || {
         survive(4, "lost-threads", &[]);
     }),
@@ -59,6 +62,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("lost-leaving", leaving),
     ("lost-at-once", at_once),
     ("lost-apart", apart),
+    ("lost-tasks", tasks),
     ("lost-threads", threads),
     ("lost-unwilling", unwilling),
     ("lost-host", host_dies),
@@ -322,6 +326,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             world.rpc(lost, &all_of, (text.clone(),))?.wait().map(drop)
         })
     }),
+    ("tasks", |world, _, _| world.run_tasks([0u8], |_, _| {})),
     ("future", |world, v, lost| {
         let get = || async { world.get(v.on(lost))?.await.map(drop) };
         again_and_again(world, || world.block_on(get()))
@@ -408,6 +413,29 @@ fn again() -> Done {
         assert_eq!(team.size() as usize, order.len() - lost.len());
     }
     exercise(world, &team, &v, 1000)?;
+    Ok(())
+}
+
+/// A rank dies while all have tasks.
+fn tasks() -> Done {
+    const LOST: Rank = Rank(2);
+    let survivor = Survivor::join()?;
+    let world = &survivor.world;
+    let v = SharedArray::alloc(world, 3000)?;
+    world.barrier()?;
+    let mut ran = 0;
+    let outcome = world.run_tasks([9u32], |height, tasks| {
+        ran += 1;
+        if world.rank() == LOST && ran == 20 {
+            die();
+        }
+        (0..height).for_each(|height| tasks.push(height));
+        tasks.push_to(world.rank_offset(1), 0).unwrap();
+    });
+    let error = outcome.expect_err("tasks are lost");
+    assert!(is_loss(&error), "{error}");
+    let team = survivor.check(&v, &[LOST])?;
+    exercise(world, &team, &v, 7)?;
     Ok(())
 }
 
