@@ -2,12 +2,11 @@
 #![allow(unsafe_code)]
 
 use crate::atomics::{Atomic, AtomicOp};
-use crate::error::{Error, Result};
+use crate::error::{Result, is_loss, keep_failure};
 use crate::global::GlobalPtr;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Seq, Threading, World};
-use argonet_am::AmError;
 use argonet_base::{JobRank, cpu};
 use argonet_engine::{self as engine, AtomicBatch, Injection};
 use core::ptr::NonNull;
@@ -420,7 +419,7 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
             }
             Err(error) => {
                 held.places.clear();
-                self.fail(error.into());
+                keep_failure(&mut self.outcome, error.into());
             }
         }
     }
@@ -461,25 +460,9 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
                 places.clear();
                 self.spare.push(Buffers { values, places });
             }
-            Err(error) => self.fail(error),
+            Err(error) => keep_failure(&mut self.outcome, error),
         }
     }
-
-    /// Keeps a failure for the next flush, unless there is one before it; losses, which a program
-    /// may survive, give way to others.
-    fn fail(&mut self, error: Error) {
-        if self.outcome.as_ref().err().is_none_or(is_loss) {
-            let first = core::mem::replace(&mut self.outcome, Ok(()));
-            self.outcome = match first {
-                Err(first) if is_loss(&error) => Err(first),
-                _ => Err(error),
-            };
-        }
-    }
-}
-
-fn is_loss(error: &Error) -> bool {
-    matches!(error, Error::Am(AmError::PeerLost { .. }))
 }
 
 /// Puts the value before an operation at its place, if it has one.

@@ -112,6 +112,10 @@ impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
         Ok(object)
     }
 
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// One-way calls that come when it has been dropped are no error.
     pub(crate) fn ignore_late_calls(&self) {
         self.calls.instances.fail(self.number);
@@ -170,10 +174,6 @@ impl<T: InstanceIn<Par>> DistObject<T, Par> {
     /// As [`new`](Self::new).
     pub(crate) fn shared<N: Threading>(world: &World<N>, value: T) -> Result<Self> {
         Self::make(world, value)
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.number
     }
 }
 

@@ -166,3 +166,16 @@ impl From<OpError> for Error {
 /// assert_eq!(argonet::run(|world| sum_of_ranks(world)), 0);
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Whether a rank is lost, which a program may survive.
+pub(crate) fn is_loss(error: &Error) -> bool {
+    matches!(error, Error::Am(AmError::PeerLost { .. }))
+}
+
+/// Keeps a failure for a later call, unless there is one before it; losses give way to others.
+pub(crate) fn keep_failure(outcome: &mut Result<()>, error: Error) {
+    match outcome {
+        Err(first) if !is_loss(first) || is_loss(&error) => {}
+        _ => *outcome = Err(error),
+    }
+}

@@ -4,21 +4,22 @@ mod worker;
 
 use crate::collectives::Reduction;
 use crate::dist_object::DistObject;
-use crate::error::Result;
+use crate::error::{Error, Result, is_loss, keep_failure};
 use crate::op::Op;
 use crate::process;
 use crate::rpc::RpcError;
 use crate::world::{Par, Seq, Threading, World};
-use argonet_am::AmError;
-use argonet_base::{JobRank, Rank};
+use argonet_base::Rank;
 use argonet_boot::{WaitFor, Waiting};
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde::de::{DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::hash::DefaultHasher;
 use std::time::{Duration, Instant};
-use worker::{Parcel, Worker};
+use worker::{Found, Parcel, Worker};
 
 /// The least time of tasks between two looks at the network, and the most.
 const LOOK_EVERY: [Duration; 2] = [Duration::from_micros(10), Duration::from_micros(200)];
@@ -26,8 +27,8 @@ const LOOK_EVERY: [Duration; 2] = [Duration::from_micros(10), Duration::from_mic
 /// Tasks take so many times as long as looks do, within these limits.
 const TIMES_A_LOOK: u32 = 10;
 
-/// Tasks between two looks, at most: the first long one after many short ones is that late.
-const MOST_BETWEEN: u32 = 64;
+/// Tasks between two looks, at most: so many long ones may follow short ones without a look.
+const MOST_BETWEEN: u32 = 8;
 
 /// A rank holds tasks for others back for so long, if it has some of its own.
 const SEND_EVERY: Duration = Duration::from_micros(200);
@@ -40,9 +41,13 @@ pub struct Tasks<'w, T, M: Threading = Seq> {
     worker: Worker<T>,
     /// The round in which this rank waits.
     round: Option<Op<'w, Box<[u64]>>>,
-    /// The first failure of sending.
+    /// The first failure of this rank.
     outcome: Result<()>,
     pace: Pace,
+    /// Of the type of tasks.
+    kind: u64,
+    /// Whether all ranks have found the end.
+    has_ended: bool,
 }
 
 /// What has come for a rank, and is not with its tasks yet.
@@ -60,6 +65,7 @@ enum Arrival {
     Tasks {
         from: Rank,
         is_bound: bool,
+        kind: u64,
         encoded: Encoded,
     },
 }
@@ -90,9 +96,9 @@ crate::rpc! {
     }
 
     /// Brings tasks.
-    fn bring(arrivals: &Arrivals, is_bound: bool, encoded: Encoded) {
+    fn bring(arrivals: &Arrivals, is_bound: bool, kind: u64, encoded: Encoded) {
         let from = caller_of_task();
-        arrivals.add(Arrival::Tasks { from, is_bound, encoded });
+        arrivals.add(Arrival::Tasks { from, is_bound, kind, encoded });
     }
 }
 
@@ -158,11 +164,17 @@ impl Pace {
         self.left == 0
     }
 
-    /// A look begins.
+    /// A look between tasks begins.
     fn begin(&mut self, now: Instant) {
         let took = now.saturating_duration_since(self.looked);
         self.between = adapted(self.between, took, self.every);
         self.left = self.between;
+    }
+
+    /// Tasks begin again.
+    fn restart(&mut self) {
+        (self.left, self.between) = (1, 1);
+        self.looked = Instant::now();
     }
 
     /// Whether the look that began then also sends what is held.
@@ -218,27 +230,30 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// A rank runs its newest task first, one at a time, on the thread that calls this; [bound
-    /// ones](Tasks::push_to) go before. Between tasks it polls, after 10 to 200 us, and a rank that
-    /// has no task waits for some as in [`wait_until`](Self::wait_until). A task may make any call
-    /// but a collective one. What one rank adds may run at another before the task that added it
-    /// has ended.
+    /// ones](Tasks::push_to) go before. It polls between tasks, after 10 to 200 us of them or up to
+    /// eight tasks that are longer, and a rank that has no task waits for some as in
+    /// [`wait_until`](Self::wait_until). A task may make any call but a collective one. What one
+    /// rank adds may run at another before the task that added it has ended.
     ///
     /// It ends on all ranks together, after all that tasks have sent one-way has been handled
     /// ([`drain`](Self::drain)). Tasks wait in the memory of a rank, and nothing limits how many; a
-    /// search that goes down first keeps few.
+    /// search that goes down first keeps few. What moves is encoded as an argument of a [remote
+    /// procedure](Self::rpc) is, with the same limits.
     ///
     /// Source: work stealing with private deques (Acar, Charguéraud and Rainey, 2013) and lifelines
     /// (Saraswat and others, 2011).
     ///
     /// # Errors
-    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler, and
-    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context;
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler,
+    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context,
+    /// and [`AmError::InTask`](crate::AmError::InTask) inside a task;
     /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank;
-    /// [`RpcError::Encode`] and [`RpcError::Tasks`] of tasks that serde refuses. Tasks are lost
-    /// then, and other ranks wait for this one, so end the job.
+    /// [`RpcError::Encode`] and [`RpcError::Tasks`] of tasks that serde refuses, which are
+    /// [`Error::ElsewhereFailed`](crate::Error::ElsewhereFailed) on all other ranks. Tasks are lost
+    /// then.
     ///
     /// # Panics
-    /// Panics of a task go to the caller; other ranks wait then, too.
+    /// Panics of a task go to the caller, and other ranks wait then, so let it end the job.
     pub fn run_tasks<T, F>(&self, first: impl IntoIterator<Item = T>, mut run: F) -> Result<()>
     where
         T: Serialize + DeserializeOwned,
@@ -251,15 +266,47 @@ impl<M: Threading> World<M> {
             round: None,
             outcome: Ok(()),
             pace: Pace::new(),
+            kind: kind::<T>(),
+            has_ended: false,
         };
         first.into_iter().for_each(|task| tasks.push(task));
-        // Questions may be under way when no task is left.
-        let ended = tasks.run_all(&mut run).and_then(|()| self.drain());
-        if ended.is_err() {
-            // Other ranks may go on for a while, if a rank is lost.
-            tasks.arrivals.ignore_late_calls();
+        tasks.run_all(&mut run)?;
+        // Questions may be under way.
+        self.drain()?;
+        tasks.has_ended = true;
+        Ok(())
+    }
+}
+
+/// A number for a type, the same in all processes of one program.
+fn kind<T>() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    core::any::type_name::<T>().hash(&mut hasher);
+    hasher.finish()
+}
+
+impl<T, M: Threading> Drop for Tasks<'_, T, M> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // Other ranks may go on for a while.
+            self.arrivals.ignore_late_calls();
         }
-        ended
+    }
+}
+
+/// Marks the thread for as long as it lives: collective calls are refused.
+struct InTasks;
+
+impl InTasks {
+    fn begin() -> Self {
+        process::with(|ctx| ctx.set_runs_tasks(true));
+        Self
+    }
+}
+
+impl Drop for InTasks {
+    fn drop(&mut self) {
+        process::with(|ctx| ctx.set_runs_tasks(false));
     }
 }
 
@@ -273,8 +320,9 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
 
     /// Adds a task that only `to` runs, for example because the data for it are there.
     ///
-    /// Tasks for one rank are held back and sent 256 at a time, and at the latest 0.2 ms after the
-    /// last ones, when a task has ended, or when this rank has no task. Those for a rank itself run
+    /// Tasks for one rank are held back and sent up to 256 at a time. All that are held go at the
+    /// first look at the network that is 0.2 ms after the last time, in [`share`](Self::share) or
+    /// between tasks, or when this rank has no task. Those for a rank itself run
     /// in the order of the calls. Waits, polling, only while `to` has no room.
     ///
     /// ```
@@ -297,14 +345,7 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
     /// [`AmError::NoSuchRank`](crate::AmError::NoSuchRank). An error of sending is that of
     /// [`World::run_tasks`].
     pub fn push_to(&mut self, to: Rank, task: T) -> Result<()> {
-        if to.0 >= self.world.size() {
-            return Err(AmError::NoSuchRank {
-                to: JobRank(to.0),
-                size: self.world.size(),
-                from: JobRank(self.world.rank().0),
-            }
-            .into());
-        }
+        self.world.check_rank(to)?;
         if self.worker.push_to(to.0, task)
             && let Some(parcel) = self.worker.held_for(to.0)
         {
@@ -316,7 +357,8 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
     /// Gives tasks to ranks that have none, in the midst of a task.
     ///
     /// A task that takes longer than a millisecond calls it from time to time, or ranks without
-    /// tasks wait for its end. It polls.
+    /// tasks wait for its end. It polls, and waits only while a rank that gets tasks has no room. A
+    /// failure is that of [`World::run_tasks`].
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -325,25 +367,24 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
     ///     for number in 0..to {
     ///         sum += number;
     ///         if number % 100 == 0 {
-    ///             tasks.share().unwrap();
+    ///             tasks.share();
     ///         }
     ///     }
     /// }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// As [`World::run_tasks`].
-    pub fn share(&mut self) -> Result<()> {
-        self.look(false)
+    pub fn share(&mut self) {
+        self.look(false);
     }
 
     fn run_all(&mut self, run: &mut impl FnMut(T, &mut Self)) -> Result<()> {
+        let in_tasks = InTasks::begin();
         while let Some(task) = self.next()? {
             run(task, self);
             if self.pace.is_time() {
-                self.look(true)?;
+                self.look(true);
             }
         }
+        drop(in_tasks);
         Ok(())
     }
 
@@ -353,32 +394,46 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
             if let Some(task) = self.worker.next() {
                 return Ok(Some(task));
             }
+            if self.outcome.as_ref().is_err_and(is_loss) {
+                return core::mem::replace(&mut self.outcome, Ok(())).map(|()| None);
+            }
             while let Some(parcel) = self.worker.any_held() {
                 self.send(parcel);
             }
+            // A round may end without a poll.
+            self.note(self.world.poll().map(drop));
             if self.arrivals.any() {
-                self.take_arrivals()?;
+                self.take_arrivals();
+                self.pace.restart();
                 continue;
             }
             while let Some(rank) = self.worker.ask() {
                 self.send_question(Rank(rank));
             }
-            core::mem::replace(&mut self.outcome, Ok(()))?;
-            if self.idle()? {
-                return Ok(None);
+            match self.idle()? {
+                Found::Tasks => {}
+                Found::End => return Ok(None),
+                Found::Failure => {
+                    core::mem::replace(&mut self.outcome, Ok(()))?;
+                    let (rank, what) = (self.world.rank(), "running tasks");
+                    return Err(Error::ElsewhereFailed { rank, what });
+                }
             }
         }
     }
 
-    /// Waits until something has come, or a round has ended; whether no rank has tasks any more.
-    fn idle(&mut self) -> Result<bool> {
+    /// Waits until something has come, or a round has ended.
+    fn idle(&mut self) -> Result<Found> {
         let (world, arrivals) = (self.world, &self.arrivals);
         let round = match self.round.take() {
             Some(round) => round,
             None => {
                 let report = Box::new(self.worker.report());
+                process::with(|ctx| ctx.set_runs_tasks(false));
                 let calls = world.collectives();
-                calls.start_reduce_all(Reduction::Sum, report)?
+                let round = calls.start_reduce_all(Reduction::Sum, report);
+                process::with(|ctx| ctx.set_runs_tasks(true));
+                round?
             }
         };
         let round = self.round.insert(round);
@@ -390,20 +445,23 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
         let what = Waiting::new(WaitFor::Tasks);
         process::with(|ctx| world.engine().wait_until(ctx, what, done))?;
         let Some(sums) = sums else {
-            return Ok(false);
+            return Ok(Found::Tasks);
         };
         self.round = None;
         let sums = sums?;
-        Ok(self.worker.is_end([sums[0], sums[1]]))
+        Ok(self.worker.found([sums[0], sums[1], sums[2]]))
     }
 
     /// Polls, takes what has come, and gives to ranks that have asked.
-    fn look(&mut self, is_between: bool) -> Result<()> {
+    fn look(&mut self, is_between: bool) {
         let begun = Instant::now();
-        self.pace.begin(begun);
-        self.world.poll()?;
+        if is_between {
+            self.pace.begin(begun);
+        }
+        self.note(self.world.poll().map(drop));
+        self.note(self.world.engine().unless_any_lost().map_err(Error::from));
         if self.arrivals.any() {
-            self.take_arrivals()?;
+            self.take_arrivals();
         }
         while let Some(parcel) = self.worker.gift(is_between) {
             self.send(parcel);
@@ -414,59 +472,76 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
             }
         }
         self.pace.end(begun, Instant::now());
-        core::mem::replace(&mut self.outcome, Ok(()))
     }
 
-    fn take_arrivals(&mut self) -> Result<()> {
+    fn take_arrivals(&mut self) {
         for arrival in self.arrivals.take() {
             match arrival {
                 Arrival::Question { by } => self.worker.be_asked(by.0),
                 Arrival::Tasks {
                     from,
                     is_bound,
+                    kind,
                     encoded,
                 } => {
-                    let tasks = self.decoded(from, &encoded)?;
+                    let tasks = self.decoded(from, kind, &encoded);
+                    // It counts, whatever it brings.
+                    let (tasks, decoded) = match tasks {
+                        Ok(tasks) => (tasks, Ok(())),
+                        Err(error) => (Vec::new(), Err(error)),
+                    };
                     self.worker.take(from.0, is_bound, tasks);
+                    self.note(decoded);
                 }
             }
         }
-        Ok(())
     }
 
-    fn decoded(&self, from: Rank, Encoded(bytes): &Encoded) -> Result<Vec<T>> {
-        crate::bounded::decode(bytes).map_err(|cause| {
-            let (cause, rank) = (cause.to_string(), self.world.rank());
+    fn decoded(&self, from: Rank, kind: u64, Encoded(bytes): &Encoded) -> Result<Vec<T>> {
+        let decoded = match kind == self.kind {
+            true => crate::bounded::decode(bytes).map_err(|cause| cause.to_string()),
+            false => Err(format!("they are no {}", core::any::type_name::<T>())),
+        };
+        decoded.map_err(|cause| {
+            let rank = self.world.rank();
             RpcError::Tasks { from, cause, rank }.into()
         })
     }
 
-    fn send(&mut self, parcel: Parcel<T>) {
-        let sent = self.try_send(&parcel);
-        self.keep(sent);
+    /// Keeps a failure; this rank runs no more tasks then.
+    fn note(&mut self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            keep_failure(&mut self.outcome, error);
+            self.worker.fail();
+        }
     }
 
-    fn try_send(&self, parcel: &Parcel<T>) -> Result<()> {
+    fn send(&mut self, parcel: Parcel<T>) {
+        let sent = self.try_send(&parcel);
+        if let Ok(bytes) = &sent {
+            self.worker.note_size(parcel.tasks.len(), *bytes);
+        }
+        self.note(sent.map(drop));
+    }
+
+    /// Sends tasks; how many bytes they are.
+    fn try_send(&self, parcel: &Parcel<T>) -> Result<usize> {
         let encoded = postcard::to_stdvec(&parcel.tasks).map_err(|cause| {
             let name = bring.name().into();
             let (cause, rank) = (cause.to_string(), self.world.rank());
             RpcError::Encode { name, cause, rank }
         })?;
-        let args = (parcel.is_bound, Encoded(encoded));
+        let bytes = encoded.len();
+        let args = (parcel.is_bound, self.kind, Encoded(encoded));
         let callee = bring.callee(self.arrivals.number());
-        self.world.call_one_way(Rank(parcel.to), &callee, &args)
+        self.world.call_one_way(Rank(parcel.to), &callee, &args)?;
+        Ok(bytes)
     }
 
     fn send_question(&mut self, to: Rank) {
         let callee = ask.callee(self.arrivals.number());
         let sent = self.world.call_one_way(to, &callee, &());
-        self.keep(sent);
-    }
-
-    fn keep(&mut self, sent: Result<()>) {
-        if self.outcome.is_ok() {
-            self.outcome = sent;
-        }
+        self.note(sent);
     }
 }
 
@@ -506,9 +581,11 @@ mod tests {
         pace.begin(now);
         assert_eq!((pace.between, pace.left), (2, 2));
         assert!(!pace.is_time() && pace.is_time());
-        pace.between = 64;
+        pace.between = 8;
         pace.begin(now + us(770));
-        assert_eq!((pace.between, pace.left), (16, 16));
+        assert_eq!((pace.between, pace.left), (2, 2));
+        pace.restart();
+        assert_eq!((pace.between, pace.left), (1, 1));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::heap::Memory;
 use crate::limits::Limits;
 use crate::process;
 use crate::rpc::{Calls, run_deferred};
+use argonet_am::AmError;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::selector::Selector;
@@ -469,6 +470,16 @@ impl<M: Threading> World<M> {
         boot.finalized();
         self.engine().conduit().exit_grace(boot.exit_grace());
         Ok(())
+    }
+
+    /// Fails if there is no such rank.
+    pub(crate) fn check_rank(&self, to: Rank) -> Result<()> {
+        let size = self.size();
+        if to.0 < size {
+            return Ok(());
+        }
+        let [to, from] = [to, self.rank()].map(Self::job_rank);
+        Err(AmError::NoSuchRank { to, size, from }.into())
     }
 
     pub(crate) fn job_rank(rank: Rank) -> JobRank {

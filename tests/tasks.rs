@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use argonet::{
-    AmError, AtomicOp, Error, MAX_MEDIUM, Par, Rank, Reduction, Result, SharedArray, Threading,
-    World,
+    AmError, AtomicOp, Error, MAX_MEDIUM, Par, Rank, Reduction, Result, RpcError, SharedArray,
+    Threading, World,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
@@ -63,7 +63,7 @@ fn each_rank_gets_a_task_while_others_run(world: &mut World) -> Result<()> {
         world.atomic(counter, AtomicOp::add(1)).unwrap();
         // Each rank runs one of them, and none ends before.
         while world.atomic_load(counter).unwrap() < u64::from(size) {
-            tasks.share().unwrap();
+            tasks.share();
         }
     })?;
     assert_eq!(ran, 1);
@@ -121,7 +121,7 @@ fn a_task_waits_for_one_that_is_held_for_another_rank(world: &mut World) -> Resu
         }
         tasks.push_to(Rank(1), true).unwrap();
         while world.atomic_load(word).unwrap() == 0 {
-            tasks.share().unwrap();
+            tasks.share();
         }
     })
 }
@@ -178,6 +178,95 @@ fn other_threads_may_poll(world: &mut World<Par>) -> Result<()> {
     })
 }
 
+/// A task that does not encode if it is 0, nor decode if it is 1.
+struct Picky(u8);
+
+impl Serialize for Picky {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.0 {
+            0 => Err(serde::ser::Error::custom("0 is refused")),
+            number => number.serialize(to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Picky {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        match u8::deserialize(from)? {
+            1 => Err(serde::de::Error::custom("1 is refused")),
+            number => Ok(Self(number)),
+        }
+    }
+}
+
+#[argonet::test(ranks = 3, conduit = ["smp", "tcp"], neighborhood_size = 1)]
+fn a_failure_of_one_rank_ends_the_run_on_all(world: &mut World) -> Result<()> {
+    for (bad, failing) in [(0, Rank(0)), (1, Rank(1))] {
+        let first = (world.rank() == Rank(0)).then_some(Picky(u8::MAX));
+        let outcome = world.run_tasks(first, |Picky(number), tasks| {
+            if number == u8::MAX {
+                (2..200).for_each(|number| tasks.push_to(Rank(2), Picky(number)).unwrap());
+                tasks.push_to(Rank(1), Picky(bad)).unwrap();
+            }
+        });
+        match outcome {
+            Err(Error::Rpc(RpcError::Encode { .. })) => {
+                assert_eq!((bad, world.rank()), (0, failing))
+            }
+            Err(Error::Rpc(RpcError::Tasks { from, .. })) => {
+                assert_eq!((bad, world.rank(), from), (1, failing, Rank(0)));
+            }
+            Err(Error::ElsewhereFailed { rank, .. }) => {
+                assert!(rank == world.rank() && rank != failing);
+            }
+            other => panic!("{other:?}"),
+        }
+        // The world goes on.
+        assert_eq!(run_tree(world, 8)?, 1 << 8);
+    }
+    Ok(())
+}
+
+#[argonet::test(ranks = [1, 2], conduit = ["smp", "tcp"], neighborhood_size = 1)]
+fn a_task_makes_no_collective_calls(world: &mut World) -> Result<()> {
+    let refused = |outcome: Result<()>| match outcome {
+        Err(Error::Am(AmError::InTask { .. })) => {}
+        other => panic!("{other:?}"),
+    };
+    world.run_tasks([0u8], |_, _| {
+        refused(world.barrier());
+        refused(world.drain());
+        refused(world.reduce_all(Reduction::Sum, &mut [0u64; 3]));
+        refused(world.collectives().start_barrier().map(drop));
+        refused(SharedArray::<u8>::alloc(world, 1).map(drop));
+        refused(world.run_tasks([0u8], |_, _| {}));
+    })?;
+    // A task that panics leaves no mark, as this is the only rank.
+    if world.size() == 1 {
+        let run = || world.run_tasks([0u8], |_, _| panic!("on purpose"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    }
+    world.barrier()
+}
+
+#[argonet::test(ranks = 2)]
+fn long_tasks_behind_short_ones_are_shared(world: &mut World) -> Result<()> {
+    // Rank 0 has short tasks and then two that wait until the other rank runs one of them.
+    let running = SharedArray::<u64>::alloc(world, 1)?;
+    world.barrier()?;
+    let counter = running.ptr(Rank(0), 0);
+    let first = if world.rank() == Rank(0) { 20_000 } else { 0 };
+    world.run_tasks(0..first, |number: u32, tasks| {
+        if number < 2 {
+            world.atomic(counter, AtomicOp::add(1)).unwrap();
+            while world.atomic_load(counter).unwrap() < 2 {
+                tasks.share();
+            }
+        }
+    })?;
+    world.barrier()
+}
+
 #[argonet::test(ranks = [1, 2])]
 fn calls_that_are_refused(world: &mut World) -> Result<()> {
     assert!(world.rpc(world.rank(), &run_in_function, ())?.wait()?);
@@ -193,13 +282,23 @@ fn calls_that_are_refused(world: &mut World) -> Result<()> {
 }
 
 #[argonet::test(ranks = 2)]
-#[should_panic = "tasks from rank 0 do not decode"]
-fn tasks_of_two_types_end_the_job(world: &mut World) -> Result<()> {
+fn tasks_of_two_types_are_refused(world: &mut World) -> Result<()> {
     let to = world.rank_offset(1);
-    match world.rank() {
-        Rank(0) => world.run_tasks([0u8], |_, tasks| tasks.push_to(to, 200).unwrap()),
-        _ => world.run_tasks::<String, _>([], |_, _| {}),
+    // Any number would decode as one of the other type.
+    if world.rank() == Rank(0) {
+        let outcome = world.run_tasks([1u8], |_, tasks| tasks.push_to(to, 7).unwrap());
+        assert!(
+            matches!(outcome, Err(Error::ElsewhereFailed { .. })),
+            "{outcome:?}"
+        );
+        return Ok(());
     }
+    let outcome = world.run_tasks::<u64, _>([], |_, _| {});
+    let Err(Error::Rpc(RpcError::Tasks { from, cause, .. })) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!((from, &*cause), (Rank(0), "they are no u64"));
+    Ok(())
 }
 
 #[argonet::test(ranks = 2)]

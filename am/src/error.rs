@@ -190,6 +190,16 @@ pub enum AmError {
         /// Where.
         rank: JobRank,
     },
+    /// A collective call inside a task that ranks share.
+    #[error(
+        "{operation} is not allowed inside a task (rank {rank}), as other ranks may wait for the end of all tasks: call it outside"
+    )]
+    InTask {
+        /// The operation.
+        operation: &'static str,
+        /// Where.
+        rank: JobRank,
+    },
     /// A second communication while a negotiated payload is being filled.
     #[error(
         "{operation} is not allowed between prepare and commit of a negotiated payload (rank {rank})"

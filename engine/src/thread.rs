@@ -8,6 +8,11 @@ use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
+/// Code that handlers have left to a later time.
+const DEFERRED: u8 = 1;
+/// Tasks that ranks share.
+const TASKS: u8 = 2;
+
 /// The calls that a thread may make at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
@@ -56,8 +61,8 @@ pub struct ThreadCtx {
     armed: Cell<Option<Notice>>,
     /// Whether it has communicated while it was deciding.
     acted: Cell<bool>,
-    /// Whether it runs client code that handlers have left to a later time.
-    runs_deferred: Cell<bool>,
+    /// Client code that it runs and that makes no collective calls: [`DEFERRED`], [`TASKS`].
+    inside: Cell<u8>,
     /// Called by the first call of the thread, and by the first one after each
     /// [`retire`](Self::retire).
     arrive: fn() -> Result<(), Crowded>,
@@ -136,7 +141,7 @@ impl ThreadCtx {
             handles: RefCell::new(None),
             armed: Cell::new(None),
             acted: Cell::new(false),
-            runs_deferred: Cell::new(false),
+            inside: Cell::new(0),
             arrive,
         }
     }
@@ -277,13 +282,14 @@ impl ThreadCtx {
     }
 
     /// [`permit`](Self::permit) of a collective call, which is refused in client code that handlers
-    /// have left to a later time, too: the thread may be inside another one.
+    /// have left to a later time, and in tasks, too: this rank, or others, may be inside another
+    /// one.
     ///
     /// # Errors
-    /// As [`permit`](Self::permit), and [`AmError::Deferred`].
+    /// As [`permit`](Self::permit), [`AmError::Deferred`] and [`AmError::InTask`].
     #[inline(always)]
     pub fn permit_collective(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
-        if self.context.get() == Context::Free && !self.runs_deferred.get() {
+        if self.context.get() == Context::Free && self.inside.get() == 0 {
             return Ok(());
         }
         self.look_closer_collective(operation, rank)
@@ -297,21 +303,36 @@ impl ThreadCtx {
         rank: JobRank,
     ) -> Result<(), AmError> {
         self.look_closer(operation, rank)?;
-        match self.runs_deferred.get() {
-            true => Err(AmError::Deferred { operation, rank }),
-            false => Ok(()),
+        match self.inside.get() {
+            0 => Ok(()),
+            TASKS => Err(AmError::InTask { operation, rank }),
+            _ => Err(AmError::Deferred { operation, rank }),
         }
+    }
+
+    /// The thread runs tasks that it shares with other ranks, or no more.
+    ///
+    /// Then it makes no collective calls, as others wait in one for the end of all tasks.
+    pub fn set_runs_tasks(&self, runs_tasks: bool) {
+        self.mark(TASKS, runs_tasks);
     }
 
     /// Whether the thread runs client code that handlers have left to a later time.
     #[must_use]
     pub fn runs_deferred(&self) -> bool {
-        self.runs_deferred.get()
+        self.inside.get() & DEFERRED != 0
+    }
+
+    fn mark(&self, what: u8, is_inside: bool) {
+        let others = self.inside.get() & !what;
+        self.inside
+            .set(if is_inside { others | what } else { others });
     }
 
     /// The thread begins to run such code, unless it does already; whether it begins.
     pub(super) fn begin_deferred(&self) -> bool {
-        let begins = !self.runs_deferred.replace(true);
+        let begins = !self.runs_deferred();
+        self.mark(DEFERRED, true);
         if begins {
             // It may communicate, so a condition in which it runs does more than to look.
             self.note_write();
@@ -321,7 +342,7 @@ impl ThreadCtx {
 
     /// The thread runs such code no more.
     pub(super) fn end_deferred(&self) {
-        self.runs_deferred.set(false);
+        self.mark(DEFERRED, false);
     }
 
     /// Notes that the thread has written memory that others read, where it decides.

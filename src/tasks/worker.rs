@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Tasks that one message gives away, at most.
-const MOST_A_GIFT: usize = 4096;
+/// Tasks of one message, at most.
+const MOST_A_MESSAGE: usize = 4096;
+
+/// Bytes of one message, about.
+const BYTES_A_MESSAGE: usize = 1 << 16;
 
 /// Tasks for one rank that are held back, at most.
 const MOST_HELD: usize = 256;
@@ -21,8 +24,11 @@ pub(super) struct Worker<T> {
     free: VecDeque<T>,
     /// By rank: tasks that only that rank runs.
     held: Vec<Vec<T>>,
-    /// The ranks for which tasks are held, in the order of the first of them.
+    /// The ranks for which tasks are held, in the order of the first of them; also some whose tasks
+    /// have been sent since.
     held_for: VecDeque<u32>,
+    /// Tasks that fit a message, by the bytes of the last one.
+    most: usize,
     /// The ranks that have asked for tasks, in the order of their questions.
     askers: VecDeque<u32>,
     /// The ranks that this one has asked, and that have not answered.
@@ -31,11 +37,28 @@ pub(super) struct Worker<T> {
     other: u32,
     /// Whether tasks have come since that rank was chosen.
     has_got: bool,
+    /// Whether this rank has failed: it runs no tasks any more.
+    has_failed: bool,
     /// Messages with tasks that this rank has sent, and those whose tasks it has taken.
     sent: u64,
     taken: u64,
     /// The sums over all ranks, a round ago.
-    last: Option<[u64; 2]>,
+    last: Option<Report>,
+}
+
+/// What a rank adds to a round: messages with tasks that it has sent, and taken, and whether it has
+/// failed.
+pub(super) type Report = [u64; 3];
+
+/// What a round has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// Some rank may have tasks.
+    Tasks,
+    /// No rank has any.
+    End,
+    /// A rank has failed.
+    Failure,
 }
 
 /// Tasks for another rank: one message.
@@ -55,10 +78,12 @@ impl<T> Worker<T> {
             free: VecDeque::new(),
             held: Vec::new(),
             held_for: VecDeque::new(),
+            most: 1,
             askers: VecDeque::new(),
             asked: BTreeSet::new(),
             other: rank,
             has_got: true,
+            has_failed: false,
             sent: 0,
             taken: 0,
             last: None,
@@ -84,7 +109,7 @@ impl<T> Worker<T> {
             self.held_for.push_back(to);
         }
         held.push(task);
-        held.len() >= MOST_HELD
+        held.len() >= MOST_HELD.min(self.most)
     }
 
     /// The next task to run: the oldest one that only this rank runs, or else the newest one.
@@ -100,14 +125,42 @@ impl<T> Worker<T> {
             true => self.bound.extend(tasks),
             false => {
                 self.asked.remove(&from);
-                self.free.extend(tasks);
+                // Older than those of this rank.
+                tasks
+                    .into_iter()
+                    .rev()
+                    .for_each(|task| self.free.push_front(task));
             }
         }
+        if self.has_failed {
+            self.drop_tasks();
+        }
+    }
+
+    /// This rank runs no tasks any more; those that it has, or gets, are dropped.
+    pub(super) fn fail(&mut self) {
+        self.has_failed = true;
+        self.drop_tasks();
+    }
+
+    fn drop_tasks(&mut self) {
+        self.bound.clear();
+        self.free.clear();
+        self.held.clear();
+        self.held_for.clear();
     }
 
     /// Keeps the question of a rank without tasks until there are some for it.
     pub(super) fn be_asked(&mut self, by: u32) {
-        self.askers.push_back(by);
+        if !self.askers.contains(&by) {
+            self.askers.push_back(by);
+        }
+    }
+
+    /// Notes how many bytes the tasks of a message are.
+    pub(super) fn note_size(&mut self, tasks: usize, bytes: usize) {
+        let fit = (BYTES_A_MESSAGE * tasks).checked_div(bytes);
+        self.most = fit.unwrap_or(MOST_A_MESSAGE).clamp(1, MOST_A_MESSAGE);
     }
 
     /// The oldest tasks, from which most others come, for a rank that has asked.
@@ -120,7 +173,7 @@ impl<T> Worker<T> {
         }
         let to = self.askers.pop_front()?;
         let shares = self.askers.len() + 2;
-        let share = (self.free.len() / shares).clamp(1, MOST_A_GIFT);
+        let share = (self.free.len() / shares).clamp(1, self.most);
         let tasks = self.free.drain(..share).collect();
         Some(self.parcel(to, false, tasks))
     }
@@ -132,14 +185,18 @@ impl<T> Worker<T> {
         if tasks.is_empty() {
             return None;
         }
-        self.held_for.retain(|rank| *rank != to);
         Some(self.parcel(to, true, tasks))
     }
 
     /// The tasks that are held for a rank, if there are any.
     pub(super) fn any_held(&mut self) -> Option<Parcel<T>> {
-        let to = *self.held_for.front()?;
-        self.held_for(to)
+        while let Some(to) = self.held_for.pop_front() {
+            let parcel = self.held_for(to);
+            if parcel.is_some() {
+                return parcel;
+            }
+        }
+        None
     }
 
     fn parcel(&mut self, to: u32, is_bound: bool, tasks: Vec<T>) -> Parcel<T> {
@@ -183,23 +240,28 @@ impl<T> Worker<T> {
         ((u64::from(rank) + u64::from(distance)) % u64::from(self.ranks)) as u32
     }
 
-    /// What this rank adds to a round: messages with tasks that it has sent, and taken.
-    ///
     /// Only a rank without any task takes part.
-    pub(super) fn report(&self) -> [u64; 2] {
+    pub(super) fn report(&self) -> Report {
         let is_idle = self.bound.is_empty() && self.free.is_empty() && self.held_for.is_empty();
         assert!(is_idle, "a rank with tasks left takes part in a round");
-        [self.sent, self.taken]
+        [self.sent, self.taken, self.has_failed.into()]
     }
 
-    /// Whether no rank has tasks left, by the sums of a round.
+    /// What the sums of a round say, the same on all ranks.
     ///
-    /// Two rounds in a row have the same sums, and all that was sent had been taken: between a
-    /// rank's two reports it has sent and taken nothing, and nothing was under way (the four
-    /// counters of Mattern, "Algorithms for distributed termination detection", 1987).
-    pub(super) fn is_end(&mut self, sums: [u64; 2]) -> bool {
+    /// No rank has tasks if two rounds in a row have the same sums, and all that was sent had been
+    /// taken: between a rank's two reports it has sent and taken nothing, and nothing was under way
+    /// (the four counters of Mattern, "Algorithms for distributed termination detection", 1987).
+    /// More messages taken than sent in two such rounds are not ours.
+    pub(super) fn found(&mut self, sums: Report) -> Found {
         let before = self.last.replace(sums);
-        before == Some(sums) && sums[0] == sums[1]
+        let [sent, taken, failed] = sums;
+        match before == Some(sums) {
+            _ if failed > 0 => Found::Failure,
+            true if sent == taken => Found::End,
+            true if sent < taken => Found::Failure,
+            _ => Found::Tasks,
+        }
     }
 }
 
@@ -224,8 +286,12 @@ mod tests {
     struct Job {
         workers: Vec<Worker<Node>>,
         under_way: Vec<Message>,
-        /// By rank: the reports of the round in which it waits.
-        reports: Vec<Option<[u64; 2]>>,
+        /// Of each rank in each round.
+        reports: Vec<Vec<Report>>,
+        /// Rounds whose sums each rank has taken.
+        rounds: Vec<usize>,
+        /// By rank.
+        ended: Vec<bool>,
         added: u64,
         ran: u64,
         chance: u64,
@@ -236,7 +302,9 @@ mod tests {
             Self {
                 workers: (0..ranks).map(|rank| Worker::new(rank, ranks)).collect(),
                 under_way: Vec::new(),
-                reports: vec![None; ranks as usize],
+                reports: vec![Vec::new(); ranks as usize],
+                rounds: vec![0; ranks as usize],
+                ended: vec![false; ranks as usize],
                 added: 0,
                 ran: 0,
                 chance: chance | 1,
@@ -257,7 +325,7 @@ mod tests {
                 Some(to) => {
                     if self.workers[at].push_to(to, node) {
                         let parcel = self.workers[at].held_for(to).unwrap();
-                        assert!(parcel.tasks.len() == MOST_HELD);
+                        assert!(parcel.tasks.len() <= MOST_HELD);
                         self.under_way.push(Message::Tasks(at as u32, parcel));
                     }
                 }
@@ -287,11 +355,13 @@ mod tests {
             let is_between = self.below(2) == 0;
             while let Some(parcel) = self.workers[at].gift(is_between) {
                 assert!(!parcel.tasks.is_empty() && parcel.to as usize != at);
+                let most = self.below(20);
+                self.workers[at].note_size(1, BYTES_A_MESSAGE / (most + 1));
                 self.under_way.push(Message::Tasks(at as u32, parcel));
             }
         }
 
-        /// A rank without tasks sends what it holds, asks, and waits in a round.
+        /// A rank without tasks sends what it holds, asks, and waits in a round, or takes its sums.
         fn idle(&mut self, at: usize) {
             while let Some(parcel) = self.workers[at].any_held() {
                 self.under_way.push(Message::Tasks(at as u32, parcel));
@@ -300,8 +370,34 @@ mod tests {
                 assert_ne!(to as usize, at);
                 self.under_way.push(Message::Question { by: at as u32, to });
             }
-            let report = self.workers[at].report();
-            self.reports[at].get_or_insert(report);
+            let round = self.rounds[at];
+            if self.reports[at].len() == round {
+                let report = self.workers[at].report();
+                self.reports[at].push(report);
+            }
+            let reports: Option<Vec<&Report>> = self.reports.iter().map(|r| r.get(round)).collect();
+            if let Some(reports) = reports {
+                self.rounds[at] += 1;
+                let sums = reports.iter().fold([0; 3], |sums, report| {
+                    [
+                        sums[0] + report[0],
+                        sums[1] + report[1],
+                        sums[2] + report[2],
+                    ]
+                });
+                match self.workers[at].found(sums) {
+                    Found::Tasks => {}
+                    Found::End => self.end(at),
+                    Found::Failure => panic!("a failure was found: {sums:?}"),
+                }
+            }
+        }
+
+        fn end(&mut self, at: usize) {
+            let tasks = |message: &Message| matches!(message, Message::Tasks(..));
+            assert!(!self.under_way.iter().any(tasks), "tasks are under way");
+            assert_eq!(self.ran, self.added, "tasks are left");
+            self.ended[at] = true;
         }
 
         fn deliver(&mut self) {
@@ -321,38 +417,24 @@ mod tests {
             }
         }
 
-        /// The sums of a round to which all have reported.
-        fn round(&mut self) -> Option<[u64; 2]> {
-            let reports: Option<Vec<_>> = self.reports.iter().copied().collect();
-            let reports = reports?;
-            self.reports.fill(None);
-            Some(reports.iter().fold([0; 2], |sums, report| {
-                [sums[0] + report[0], sums[1] + report[1]]
-            }))
-        }
-
-        /// Steps in an order by chance, until a round finds the end.
+        /// Steps in an order by chance, until all ranks have found the end.
         fn run(&mut self, most_steps: u64) {
             for _ in 0..most_steps {
                 let at = self.below(self.workers.len());
                 match self.below(3) {
                     0 if !self.under_way.is_empty() => self.deliver(),
                     1 => self.send(at),
+                    _ if self.ended[at] => {}
                     _ => {
                         if !self.run_one(at) {
                             self.idle(at);
                         }
                     }
                 }
-                if let Some(sums) = self.round() {
-                    let ends: Vec<_> = self.workers.iter_mut().map(|w| w.is_end(sums)).collect();
-                    assert!(ends.iter().all(|end| *end == ends[0]), "ranks disagree");
-                    if ends[0] {
-                        let tasks = |m: &Message| matches!(m, Message::Tasks(..));
-                        assert!(!self.under_way.iter().any(tasks), "tasks are under way");
-                        assert_eq!(self.ran, self.added, "tasks are left");
-                        return;
-                    }
+                if self.ended.iter().all(|ended| *ended) {
+                    let rounds = self.rounds[0];
+                    assert!(self.rounds.iter().all(|r| *r == rounds), "ranks disagree");
+                    return;
                 }
             }
             panic!("no end after {most_steps} steps");
@@ -377,6 +459,7 @@ mod tests {
     #[test]
     fn shares_are_equal_and_the_oldest_tasks() {
         let mut worker = Worker::new(0, 4);
+        worker.note_size(1, 1);
         (0..12).for_each(|task| worker.push(task));
         (1..4).for_each(|by| worker.be_asked(by));
         let mut shares = Vec::new();
@@ -446,10 +529,72 @@ mod tests {
     #[test]
     fn one_round_is_no_end() {
         let mut worker = Worker::<u32>::new(0, 2);
-        assert!(!worker.is_end([0, 0]));
-        assert!(!worker.is_end([2, 1]));
-        assert!(!worker.is_end([2, 1]));
-        assert!(!worker.is_end([2, 2]));
-        assert!(worker.is_end([2, 2]));
+        let sums = [[0, 0, 0], [2, 1, 0], [2, 1, 0], [2, 2, 0], [2, 2, 0]];
+        let found = sums.map(|sums| worker.found(sums));
+        assert_eq!(
+            found,
+            [
+                Found::Tasks,
+                Found::Tasks,
+                Found::Tasks,
+                Found::Tasks,
+                Found::End
+            ]
+        );
+        // In one round a message may be counted where it was taken alone, but not in two.
+        let found = [[2, 3, 0], [2, 3, 0]].map(|sums| worker.found(sums));
+        assert_eq!(found, [Found::Tasks, Found::Failure]);
+        assert_eq!(worker.found([4, 4, 1]), Found::Failure);
+    }
+
+    #[test]
+    fn a_rank_that_has_failed_drops_its_tasks() {
+        let mut worker = Worker::new(0, 2);
+        worker.push(1);
+        worker.push_to(0, 2);
+        worker.push_to(1, 3);
+        worker.fail();
+        assert_eq!((worker.next(), worker.any_held().is_none()), (None, true));
+        worker.take(1, false, vec![4]);
+        worker.take(1, true, vec![5]);
+        assert_eq!(worker.next(), None);
+        assert_eq!(worker.report(), [0, 2, 1]);
+    }
+
+    #[test]
+    fn tasks_of_a_message_follow_their_size() {
+        let mut worker = Worker::new(0, 2);
+        // The first one shows how long they are.
+        assert!(worker.push_to(1, 7));
+        assert_eq!(worker.held_for(1).map(|parcel| parcel.tasks.len()), Some(1));
+        for (tasks, bytes, most) in [(10, 30, MOST_A_MESSAGE), (2, 2000, 65), (1, 1 << 20, 1)] {
+            worker.note_size(tasks, bytes);
+            assert_eq!(worker.most, most);
+        }
+        worker.note_size(1, 0);
+        (0..9000).for_each(|task| worker.push(task));
+        worker.be_asked(1);
+        assert_eq!(
+            worker.gift(true).map(|parcel| parcel.tasks.len()),
+            Some(MOST_A_MESSAGE)
+        );
+    }
+
+    #[test]
+    fn tasks_that_come_go_behind_those_of_this_rank() {
+        let mut worker = Worker::new(0, 2);
+        worker.push(10);
+        worker.take(1, false, vec![1, 2]);
+        let order: Vec<u32> = core::iter::from_fn(|| worker.next()).collect();
+        assert_eq!(order, [10, 2, 1]);
+    }
+
+    #[test]
+    fn a_second_question_is_no_second_share() {
+        let mut worker = Worker::new(0, 2);
+        (0..4).for_each(|task| worker.push(task));
+        worker.be_asked(1);
+        worker.be_asked(1);
+        assert!(worker.gift(true).is_some() && worker.gift(true).is_none());
     }
 }
