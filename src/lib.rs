@@ -141,7 +141,9 @@ pub use op::Op;
 pub use payload::Payload;
 pub use process::exit;
 pub use quiet::Quiet;
-pub use rpc::{ObjectContext, Rpc, RpcContext, RpcError, RpcOn, Status as RpcStatus, caller};
+pub use rpc::{
+    ObjectContext, Rpc, RpcAggregator, RpcContext, RpcError, RpcOn, Status as RpcStatus, caller,
+};
 pub use run::run;
 pub use scope::Scope;
 pub use section::{Section, SectionError};

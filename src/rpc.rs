@@ -1,5 +1,7 @@
 //! Remote procedure calls.
 
+mod aggregator;
+mod batched;
 mod calls;
 mod context;
 mod deferred;
@@ -10,6 +12,7 @@ use crate::error::Result;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
+pub use aggregator::RpcAggregator;
 use argonet_base::Rank;
 use argonet_engine::call_named;
 pub use calls::Arrived;

@@ -32,6 +32,8 @@ pub mod internal {
     pub const QUIESCENCE: HandlerIndex = HandlerIndex(13);
     /// A part of a result that is too long for one message.
     pub const RPC_RESULT_PART: HandlerIndex = HandlerIndex(14);
+    /// Many one-way remote procedure calls.
+    pub const RPC_BATCH: HandlerIndex = HandlerIndex(15);
     /// Bytes for memory that a client has bound.
     pub const BOUND_PUT: HandlerIndex = HandlerIndex(16);
     /// They lie there.

@@ -1,5 +1,6 @@
 //! Calls of this rank that wait for their results, and calls of others that run here.
 
+use super::batched;
 use super::deferred::{DeferredCalls, Kept};
 use super::parts::{Part, Parts, u64_at, words_of};
 use super::{Callee, RpcError, Run, Status};
@@ -9,7 +10,7 @@ use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
-use argonet_base::{JobRank, Rank};
+use argonet_base::{HandlerIndex, JobRank, Rank};
 use argonet_engine::{InParts, Injection, Outgoing, internal};
 use argonet_segment::SharedBytes;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -164,13 +165,14 @@ impl Calls {
         // Registered once.
         let _ = self.outgoing.set(outgoing);
         type Handler = fn(&Calls, &mut Delivery<'_>);
-        let handlers: [(_, _, Handler); 4] = [
+        let handlers: [(_, _, Handler); 5] = [
             (internal::RPC_CALL, "argonet::rpc_call", Self::serve),
             (
                 internal::RPC_CALL_PART,
                 "argonet::rpc_call_part",
                 Self::serve_part,
             ),
+            (internal::RPC_BATCH, "argonet::rpc_batch", Self::serve_batch),
             (internal::RPC_RESULT, "argonet::rpc_result", Self::finish),
             (
                 internal::RPC_RESULT_PART,
@@ -209,6 +211,36 @@ impl Calls {
         }
     }
 
+    /// Handler of many one-way calls.
+    fn serve_batch(&self, delivery: &mut Delivery<'_>) {
+        let (source, message) = (delivery.source(), delivery.payload().to_vec());
+        let mut rest = &message[..];
+        // Most calls of a message are for one object.
+        let mut found = (0, None);
+        while !rest.is_empty() {
+            let Some((call, behind)) = batched::read(rest) else {
+                panic!("a message of many calls from rank {source} is garbled");
+            };
+            rest = behind;
+            if found.0 != call.object {
+                found = (call.object, self.instances.find(call.object));
+            }
+            let called = Called {
+                source,
+                function: call.function as usize,
+                ticket: ONE_WAY,
+                object: call.object,
+            };
+            match self.try_run(called, call.arguments, || found.1.clone()) {
+                Some(outcome) => self.one_way_ended(called, outcome),
+                None => self.deferred.keep(Kept {
+                    call: called,
+                    arguments: call.arguments.to_vec(),
+                }),
+            }
+        }
+    }
+
     pub(super) fn name(&self, function: usize) -> &'static str {
         let function = self.functions.get(function);
         function.map_or("a function", |(name, _)| name)
@@ -217,23 +249,36 @@ impl Calls {
     /// Runs a call, or keeps it if it may communicate; `delivery` is the message that brought the
     /// last of it.
     fn run(&self, call: Called, arguments: Vec<u8>, delivery: &mut Delivery<'_>) {
-        let outcome = match self.functions.get(call.function) {
-            None => Err(Status::UnknownFunction),
-            Some((_, Run::Deferred(_))) => return self.deferred.keep(Kept { call, arguments }),
-            Some((_, Run::InHandler(run))) => {
-                let arrived = Arrived {
-                    arguments: &arguments,
-                    instance: self.instances.find(call.object),
-                    is_awaited: call.ticket != ONE_WAY,
-                };
-                process::called_by(Rank(call.source.0), || run(&arrived))
-            }
+        let instance = || self.instances.find(call.object);
+        let Some(outcome) = self.try_run(call, &arguments, instance) else {
+            return self.deferred.keep(Kept { call, arguments });
         };
         self.end(call, outcome, |result| {
             // The message is well-formed and its room reserved; a failure means that the sender was
             // no request, which only the raw layer can produce and which no caller waits for.
             let _ = delivery.reply(result);
         });
+    }
+
+    /// Runs a call, unless it may communicate.
+    fn try_run(
+        &self,
+        call: Called,
+        arguments: &[u8],
+        instance: impl FnOnce() -> Option<Instance>,
+    ) -> Option<Result<Vec<u8>, Status>> {
+        match self.functions.get(call.function) {
+            None => Some(Err(Status::UnknownFunction)),
+            Some((_, Run::Deferred(_))) => None,
+            Some((_, Run::InHandler(run))) => {
+                let arrived = Arrived {
+                    arguments,
+                    instance: instance(),
+                    is_awaited: call.ticket != ONE_WAY,
+                };
+                Some(process::called_by(Rank(call.source.0), || run(&arrived)))
+            }
+        }
     }
 
     /// Brings the outcome to the caller, by `send` if it is one message.
@@ -382,22 +427,54 @@ impl<M: Threading> World<M> {
 
     /// The function's place in the table, and its arguments.
     fn encoded<A: Serialize>(&self, callee: &Callee<'_>, args: &A) -> Result<(u32, Vec<u8>)> {
-        let (name, rank) = (callee.name, self.rank());
+        let index = self.index_of(callee)?;
+        let bytes = postcard::to_stdvec(args).map_err(|cause| self.encode_error(callee, &cause))?;
+        Ok((index, bytes))
+    }
+
+    /// The function's place in the table.
+    pub(super) fn index_of(&self, callee: &Callee<'_>) -> Result<u32> {
         let mut index = callee.index.load(Ordering::Relaxed);
         if index == super::UNRESOLVED {
-            let found = self.inner.calls.find(name);
+            let found = self.inner.calls.find(callee.name);
             index = found.ok_or_else(|| RpcError::Unregistered {
-                name: name.into(),
-                rank,
+                name: callee.name.into(),
+                rank: self.rank(),
             })?;
             callee.index.store(index, Ordering::Relaxed);
         }
-        let bytes = postcard::to_stdvec(args).map_err(|cause| RpcError::Encode {
-            name: name.into(),
+        Ok(index)
+    }
+
+    pub(super) fn encode_error(&self, callee: &Callee<'_>, cause: &postcard::Error) -> Error {
+        Error::from(RpcError::Encode {
+            name: callee.name.into(),
             cause: cause.to_string(),
-            rank,
-        })?;
-        Ok((index, bytes))
+            rank: self.rank(),
+        })
+    }
+
+    /// Sends one-way calls in one message.
+    pub(super) fn send_batch(&self, to: Rank, calls: &[u8]) -> Result<()> {
+        self.send_rpc(to, internal::RPC_BATCH, &[], calls)
+    }
+
+    fn send_rpc(
+        &self,
+        to: Rank,
+        handler: HandlerIndex,
+        args: &[u32],
+        payload: &[u8],
+    ) -> Result<()> {
+        let message = Message {
+            handler,
+            args,
+            payload: Payload::Medium(SharedBytes::from_slice(payload)),
+        };
+        let (engine, to) = (self.engine(), Self::job_rank(to));
+        Ok(process::with(|ctx| {
+            engine.request(ctx, to, &message, Injection::Blocking)
+        })?)
     }
 
     /// Sends a call, in parts if its arguments are longer than one message.
@@ -411,21 +488,12 @@ impl<M: Threading> World<M> {
     ) -> Result<()> {
         let ([t0, t1], [o0, o1]) = (words_of(ticket), words_of(object.unwrap_or(0)));
         let call = [index, t0, t1, o0, o1];
-        let send = |handler, args: &[u32], payload: &[u8]| {
-            let message = Message {
-                handler,
-                args,
-                payload: Payload::Medium(SharedBytes::from_slice(payload)),
-            };
-            let (engine, to) = (self.engine(), Self::job_rank(to));
-            process::with(|ctx| engine.request(ctx, to, &message, Injection::Blocking))
-        };
         if bytes.len() <= MAX_MEDIUM {
             let count = match object {
                 Some(_) => OBJECT_WORDS,
                 None => CALL_WORDS,
             };
-            return Ok(send(internal::RPC_CALL, &call[..count], bytes)?);
+            return self.send_rpc(to, internal::RPC_CALL, &call[..count], bytes);
         }
         let number = match ticket {
             ONE_WAY => self.inner.calls.number(),
@@ -440,7 +508,7 @@ impl<M: Threading> World<M> {
                 offset: (at * MAX_MEDIUM) as u64,
             };
             words[OBJECT_WORDS..].copy_from_slice(&part.words());
-            send(internal::RPC_CALL_PART, &words, bytes_of_part)?;
+            self.send_rpc(to, internal::RPC_CALL_PART, &words, bytes_of_part)?;
         }
         Ok(())
     }

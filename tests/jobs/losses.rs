@@ -326,6 +326,14 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             world.rpc(lost, &all_of, (text.clone(),))?.wait().map(drop)
         })
     }),
+    ("aggregated calls", |world, _, lost| {
+        let mut calls = world.rpc_aggregator();
+        again_and_again(world, || {
+            // Nothing waits for them.
+            calls.rpc_one_way(lost, &double, (4,))?;
+            calls.send()
+        })
+    }),
     ("tasks", |world, _, _| world.run_tasks([0u8], |_, _| {})),
     ("future", |world, v, lost| {
         let get = || async { world.get(v.on(lost))?.await.map(drop) };
@@ -336,7 +344,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
 /// Until it fails.
 ///
 /// What moves within memory polls nowhere, and fails once a poll has noticed the loss.
-fn again_and_again(world: &World, call: impl Fn() -> Result<()>) -> Result<()> {
+fn again_and_again(world: &World, mut call: impl FnMut() -> Result<()>) -> Result<()> {
     loop {
         world.poll()?;
         call()?;
@@ -424,10 +432,15 @@ fn tasks() -> Done {
     let v = SharedArray::alloc(world, 3000)?;
     world.barrier()?;
     let mut ran = 0;
-    let outcome = world.run_tasks([9u32], |height, tasks| {
+    // Each rank also has one that would never end.
+    let outcome = world.run_tasks([9, u32::MAX], |height, tasks| {
         ran += 1;
         if world.rank() == LOST && ran == 20 {
             die();
+        }
+        if height == u32::MAX {
+            tasks.push(height);
+            return;
         }
         (0..height).for_each(|height| tasks.push(height));
         tasks.push_to(world.rank_offset(1), 0).unwrap();
