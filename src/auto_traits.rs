@@ -11,8 +11,8 @@ use crate::world::{Par, Seq, World};
 use crate::{
     Aggregator, Am, AmContext, AmError, AtomicOp, BadValue, Blocks, BootError, Builder, DistObject,
     Error, GlobalPtr, GlobalRef, GlobalSlice, Limits, ObjectContext, OutOfRange, Payload, Quiet,
-    Rank, Reduction, Rpc, RpcContext, RpcError, RpcOn, Section, SectionError, SegmentError,
-    SettingsError, SharedArray, Signal, StartError, Team,
+    Rank, Reduction, Rpc, RpcAggregator, RpcContext, RpcError, RpcOn, Section, SectionError,
+    SegmentError, SettingsError, SharedArray, Signal, StartError, Tasks, Team,
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
@@ -24,6 +24,10 @@ assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Collectives<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Aggregator<'static, u64, Seq>: Send, Sync);
 assert_not_impl_any!(Aggregator<'static, u64, Par>: Send, Sync);
+assert_not_impl_any!(RpcAggregator<'static, Seq>: Send, Sync);
+assert_not_impl_any!(RpcAggregator<'static, Par>: Send, Sync);
+assert_not_impl_any!(Tasks<'static, u64, Seq>: Send, Sync);
+assert_not_impl_any!(Tasks<'static, u64, Par>: Send, Sync);
 assert_not_impl_any!(DistObject<u64, Seq>: Send, Sync);
 assert_impl_all!(DistObject<u64, Par>: Send, Sync);
 assert_not_impl_any!(RpcContext<'static>: Send, Sync);

@@ -85,7 +85,8 @@ impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler, and
-    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context;
+    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context,
+    /// [`AmError::InTask`](crate::AmError::InTask) inside a task;
     /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
     pub fn new(world: &World<M>, value: T) -> Result<Self> {
         Self::make(world, value)

@@ -351,7 +351,8 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler, and
-    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context, as
+    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context,
+    /// [`AmError::InTask`](crate::AmError::InTask) inside a [task](crate::Tasks), as
     /// of all collective calls; [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has
     /// lost a rank.
     #[inline]
@@ -421,7 +422,8 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler, and
-    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context;
+    /// [`AmError::Deferred`](crate::AmError::Deferred) inside a remote procedure with a context,
+    /// [`AmError::InTask`](crate::AmError::InTask) inside a [task](crate::Tasks);
     /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
     pub fn drain(&self) -> Result<()> {
         self.drain_for(BarrierKind::Drain)

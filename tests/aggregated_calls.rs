@@ -11,6 +11,7 @@ use argonet::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 static SUM: AtomicU64 = AtomicU64::new(0);
+static NOTED: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// 0 does not encode, and 1 does not decode.
@@ -34,6 +35,24 @@ impl<'de> Deserialize<'de> for Picky {
     }
 }
 
+/// A text that is encoded piece by piece, and counts its encodings.
+struct Shown(String);
+
+static ENCODED: AtomicU64 = AtomicU64::new(0);
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        ENCODED.fetch_add(1, Ordering::Relaxed);
+        to.collect_str(&format_args!("{}{}", &self.0, &self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Shown {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(from).map(Self)
+    }
+}
+
 type Numbers = RefCell<Vec<(u32, u64)>>;
 
 argonet::rpc! {
@@ -48,6 +67,14 @@ argonet::rpc! {
     }
 
     fn push_locked(numbers: &Mutex<Vec<u64>>, number: u64) { numbers.lock().unwrap().push(number); }
+
+    fn take_shown(text: Shown) { BYTES.fetch_add(text.0.len() as u64, Ordering::Relaxed); }
+
+    /// What the calls of this message have added when it runs.
+    fn note_sum(ctx) {
+        assert!(ctx.rank() != ctx.caller() || ctx.size() == 1);
+        NOTED.store(SUM.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
 
     /// Calls others, and returns to the rank that called.
     fn bounce(ctx, left: u64) {
@@ -73,12 +100,14 @@ fn each_call_runs_once(world: &mut World) -> Result<()> {
     let me = world.rank().0;
     let size = u64::from(world.size());
     let numbers = DistObject::new(world, Numbers::default())?;
+    let odd = DistObject::new(world, Numbers::default())?;
     let mut calls = world.rpc_aggregator();
     for number in 0..COUNT {
         // Small and large ones, so a call is longer than the one before.
         let number = number << (number % 50);
         let to = Rank((number % size) as u32);
-        calls.rpc_on_one_way(&numbers, to, &push, (me, number))?;
+        let object = if number % 2 == 1 { &odd } else { &numbers };
+        calls.rpc_on_one_way(object, to, &push, (me, number))?;
         calls.rpc_one_way(to, &add, (1,))?;
     }
     calls.send()?;
@@ -88,7 +117,8 @@ fn each_call_runs_once(world: &mut World) -> Result<()> {
         .filter(|(_, number)| number % size == u64::from(me))
         .collect();
     expected.sort_unstable();
-    let mut got = numbers.borrow().clone();
+    assert!(numbers.borrow().iter().all(|(_, number)| number % 2 == 0));
+    let mut got = [&numbers.borrow()[..], &odd.borrow()[..]].concat();
     got.sort_unstable();
     assert!(got == expected, "{} of {}", got.len(), expected.len());
     assert_eq!(sum(world, SUM.load(Ordering::Relaxed))?, COUNT * size);
@@ -113,9 +143,11 @@ fn calls_are_held_until_they_are_sent(world: &mut World) -> Result<()> {
     world.drain()?;
     assert_eq!(SUM.load(Ordering::Relaxed), 11);
     world.barrier()?;
-    // So does a call when others are old.
-    let mut calls = world.rpc_aggregator().max_age(Duration::ZERO);
-    for _ in 0..64 {
+    // So does a call when others are old, also those from before.
+    let mut calls = world.rpc_aggregator();
+    calls.rpc_one_way(to, &add, (100,))?;
+    let mut calls = calls.max_age(Duration::ZERO);
+    for _ in 0..63 {
         calls.rpc_one_way(to, &add, (100,))?;
     }
     world.drain()?;
@@ -141,9 +173,35 @@ fn calls_longer_than_a_message_go_by_themselves(world: &mut World) -> Result<()>
     Ok(())
 }
 
+#[argonet::test(ranks = 2)]
+fn arguments_are_encoded_once(world: &mut World) -> Result<()> {
+    let to = world.rank_offset(1);
+    let lengths = (0..2_000).map(|number| number % 301).chain([5_000, 1]);
+    let mut calls = world.rpc_aggregator();
+    for length in lengths.clone() {
+        calls.rpc_one_way(to, &take_shown, (Shown("x".repeat(length)),))?;
+    }
+    calls.send()?;
+    world.drain()?;
+    assert_eq!(ENCODED.load(Ordering::Relaxed), 2_002);
+    let all: usize = lengths.sum();
+    assert_eq!(BYTES.load(Ordering::Relaxed), 2 * all as u64);
+    Ok(())
+}
+
 #[argonet::test(ranks = [1, 3], conduit = ["smp", "tcp"], neighborhood_size = 1)]
 fn functions_with_a_context_run_behind_their_message(world: &mut World) -> Result<()> {
     let mut calls = world.rpc_aggregator();
+    let to = world.rank_offset(1);
+    calls.rpc_one_way(to, &note_sum, ())?;
+    for _ in 0..5 {
+        calls.rpc_one_way(to, &add, (1,))?;
+    }
+    calls.send()?;
+    world.drain()?;
+    assert_eq!(NOTED.load(Ordering::Relaxed), 5);
+    SUM.store(0, Ordering::Relaxed);
+    world.barrier()?;
     for to in world.ranks() {
         calls.rpc_one_way(to, &bounce, (4,))?;
     }

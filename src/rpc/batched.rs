@@ -4,8 +4,6 @@
 //! function, object (postcard) | bytes of the arguments (u16, little-endian) | the arguments
 //! ```
 
-use serde::Serialize;
-
 /// A call as its message names it.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct OneCall<'b> {
@@ -16,33 +14,15 @@ pub(super) struct OneCall<'b> {
 }
 
 /// Writes a call; its length, or none if there is no room for it.
-pub(super) fn write<A: Serialize>(
-    room: &mut [u8],
-    function: u32,
-    object: u64,
-    args: &A,
-) -> Result<Option<usize>, postcard::Error> {
-    let Some(head) = encode(room, &(function, object))? else {
-        return Ok(None);
-    };
-    let Some((length, room)) = room[head..].split_first_chunk_mut::<2>() else {
-        return Ok(None);
-    };
-    let most = room.len().min(usize::from(u16::MAX));
-    let Some(len) = encode(&mut room[..most], args)? else {
-        return Ok(None);
-    };
-    *length = (len as u16).to_le_bytes();
-    Ok(Some(head + length.len() + len))
-}
-
-/// The length of an encoded value, or none if there is no room for it.
-fn encode(room: &mut [u8], value: &impl Serialize) -> Result<Option<usize>, postcard::Error> {
-    match postcard::to_slice(value, room) {
-        Ok(encoded) => Ok(Some(encoded.len())),
-        Err(postcard::Error::SerializeBufferFull) => Ok(None),
-        Err(error) => Err(error),
-    }
+pub(super) fn write(room: &mut [u8], call: &OneCall<'_>) -> Option<usize> {
+    let head = postcard::to_slice(&(call.function, call.object), room).ok()?;
+    let head = head.len();
+    let (length, room) = room[head..].split_first_chunk_mut::<2>()?;
+    let arguments = call.arguments;
+    let to = room.get_mut(..arguments.len())?;
+    *length = u16::try_from(arguments.len()).ok()?.to_le_bytes();
+    to.copy_from_slice(arguments);
+    Some(head + length.len() + arguments.len())
 }
 
 /// The first call of a message, and what is behind it; none if it is not whole.
@@ -70,31 +50,29 @@ mod tests {
             room in 0usize..3000,
         ) {
             let mut message = vec![0; room];
-            let mut used = 0;
-            let mut written = Vec::new();
-            for (function, object, args) in &calls {
-                let Some(len) = write(&mut message[used..], *function, *object, args).unwrap()
-                else {
-                    continue;
-                };
-                used += len;
-                written.push((*function, *object, postcard::to_stdvec(args).unwrap()));
+            let calls = calls.iter().map(|(function, object, arguments)| OneCall {
+                function: *function,
+                object: *object,
+                arguments,
+            });
+            let (mut used, mut written) = (0, Vec::new());
+            for call in calls {
+                match write(&mut message[used..], &call) {
+                    Some(len) => {
+                        used += len;
+                        written.push(call);
+                    }
+                    // It has more bytes than there is room.
+                    None => prop_assert!(call.arguments.len() + 2 + 15 > room - used),
+                }
             }
             let mut rest = &message[..used];
-            for (function, object, arguments) in &written {
+            for expected in written {
                 let (call, behind) = read(rest).unwrap();
-                let expected = OneCall { function: *function, object: *object, arguments };
                 prop_assert_eq!(call, expected);
                 rest = behind;
             }
             prop_assert!(rest.is_empty());
-            // Those that were left out have more bytes than there was room.
-            let len = |(f, o, a): &(u32, u64, Vec<u8>)| {
-                postcard::to_stdvec(&(f, o, a)).unwrap().len() + 2
-            };
-            if written.len() < calls.len() {
-                prop_assert!(calls.iter().map(len).sum::<usize>() > room);
-            }
         }
 
         #[test]
@@ -110,24 +88,29 @@ mod tests {
     #[test]
     fn a_call_that_is_cut_short_is_none() {
         let mut message = [0; 100];
-        let len = write(&mut message, 300, 7, &(1u8, "text"))
-            .unwrap()
-            .unwrap();
-        assert_eq!(len, 2 + 1 + 2 + 6);
+        let call = OneCall {
+            function: 300,
+            object: 7,
+            arguments: b"text",
+        };
+        let len = write(&mut message, &call).unwrap();
+        assert_eq!(len, 2 + 1 + 2 + 4);
         assert!(read(&message[..len]).is_some());
         assert!((0..len).all(|len| read(&message[..len]).is_none()));
+        // And there is no room for it in less.
+        assert!((0..len).all(|len| write(&mut message[..len], &call).is_none()));
     }
 
     #[test]
-    fn arguments_that_serde_refuses_are_an_error() {
-        /// A sequence that does not say its length, which the encoding needs.
-        struct Endless;
-        impl Serialize for Endless {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_seq(None)?;
-                Err(serde::ser::Error::custom("it has no end"))
-            }
-        }
-        assert!(write(&mut [0; 100], 1, 0, &Endless).is_err());
+    fn arguments_longer_than_their_length_can_say_have_no_room() {
+        let mut message = vec![0; 1 << 17];
+        let arguments = &vec![7; 1 << 16];
+        let [long, longer] = [&arguments[1..], arguments].map(|arguments| OneCall {
+            function: 1,
+            object: 0,
+            arguments,
+        });
+        assert!(write(&mut message, &long).is_some());
+        assert_eq!(write(&mut message, &longer), None);
     }
 }

@@ -215,23 +215,18 @@ impl Calls {
     fn serve_batch(&self, delivery: &mut Delivery<'_>) {
         let (source, message) = (delivery.source(), delivery.payload().to_vec());
         let mut rest = &message[..];
-        // Most calls of a message are for one object.
-        let mut found = (0, None);
         while !rest.is_empty() {
             let Some((call, behind)) = batched::read(rest) else {
                 panic!("a message of many calls from rank {source} is garbled");
             };
             rest = behind;
-            if found.0 != call.object {
-                found = (call.object, self.instances.find(call.object));
-            }
             let called = Called {
                 source,
                 function: call.function as usize,
                 ticket: ONE_WAY,
                 object: call.object,
             };
-            match self.try_run(called, call.arguments, || found.1.clone()) {
+            match self.try_run(called, call.arguments) {
                 Some(outcome) => self.one_way_ended(called, outcome),
                 None => self.deferred.keep(Kept {
                     call: called,
@@ -249,8 +244,7 @@ impl Calls {
     /// Runs a call, or keeps it if it may communicate; `delivery` is the message that brought the
     /// last of it.
     fn run(&self, call: Called, arguments: Vec<u8>, delivery: &mut Delivery<'_>) {
-        let instance = || self.instances.find(call.object);
-        let Some(outcome) = self.try_run(call, &arguments, instance) else {
+        let Some(outcome) = self.try_run(call, &arguments) else {
             return self.deferred.keep(Kept { call, arguments });
         };
         self.end(call, outcome, |result| {
@@ -261,19 +255,14 @@ impl Calls {
     }
 
     /// Runs a call, unless it may communicate.
-    fn try_run(
-        &self,
-        call: Called,
-        arguments: &[u8],
-        instance: impl FnOnce() -> Option<Instance>,
-    ) -> Option<Result<Vec<u8>, Status>> {
+    fn try_run(&self, call: Called, arguments: &[u8]) -> Option<Result<Vec<u8>, Status>> {
         match self.functions.get(call.function) {
             None => Some(Err(Status::UnknownFunction)),
             Some((_, Run::Deferred(_))) => None,
             Some((_, Run::InHandler(run))) => {
                 let arrived = Arrived {
                     arguments,
-                    instance: instance(),
+                    instance: self.instances.find(call.object),
                     is_awaited: call.ticket != ONE_WAY,
                 };
                 Some(process::called_by(Rank(call.source.0), || run(&arrived)))
@@ -478,7 +467,7 @@ impl<M: Threading> World<M> {
     }
 
     /// Sends a call, in parts if its arguments are longer than one message.
-    fn send_call(
+    pub(super) fn send_call(
         &self,
         to: Rank,
         index: u32,

@@ -92,11 +92,16 @@ impl<T> Worker<T> {
 
     /// Adds a task that any rank may run.
     pub(super) fn push(&mut self, task: T) {
-        self.free.push_back(task);
+        if !self.has_failed {
+            self.free.push_back(task);
+        }
     }
 
     /// Adds a task that only `to` runs; whether enough are held for it to send them.
     pub(super) fn push_to(&mut self, to: u32, task: T) -> bool {
+        if self.has_failed {
+            return false;
+        }
         if to == self.rank {
             self.bound.push_back(task);
             return false;
@@ -158,9 +163,12 @@ impl<T> Worker<T> {
     }
 
     /// Notes how many bytes the tasks of a message are.
+    ///
+    /// The next one has twice as many tasks at most, as they may be longer.
     pub(super) fn note_size(&mut self, tasks: usize, bytes: usize) {
         let fit = (BYTES_A_MESSAGE * tasks).checked_div(bytes);
-        self.most = fit.unwrap_or(MOST_A_MESSAGE).clamp(1, MOST_A_MESSAGE);
+        let most = MOST_A_MESSAGE.min(2 * self.most);
+        self.most = fit.unwrap_or(most).clamp(1, most);
     }
 
     /// The oldest tasks, from which most others come, for a rank that has asked.
@@ -459,7 +467,7 @@ mod tests {
     #[test]
     fn shares_are_equal_and_the_oldest_tasks() {
         let mut worker = Worker::new(0, 4);
-        worker.note_size(1, 1);
+        (0..4).for_each(|_| worker.note_size(1, 1));
         (0..12).for_each(|task| worker.push(task));
         (1..4).for_each(|by| worker.be_asked(by));
         let mut shares = Vec::new();
@@ -557,7 +565,9 @@ mod tests {
         assert_eq!((worker.next(), worker.any_held().is_none()), (None, true));
         worker.take(1, false, vec![4]);
         worker.take(1, true, vec![5]);
-        assert_eq!(worker.next(), None);
+        worker.push(6);
+        assert!(!worker.push_to(0, 7) && !worker.push_to(1, 8));
+        assert_eq!((worker.next(), worker.any_held().is_none()), (None, true));
         assert_eq!(worker.report(), [0, 2, 1]);
     }
 
@@ -567,11 +577,13 @@ mod tests {
         // The first one shows how long they are.
         assert!(worker.push_to(1, 7));
         assert_eq!(worker.held_for(1).map(|parcel| parcel.tasks.len()), Some(1));
-        for (tasks, bytes, most) in [(10, 30, MOST_A_MESSAGE), (2, 2000, 65), (1, 1 << 20, 1)] {
+        let sizes = [(1, 3), (2, 6), (4, 12), (1, 1 << 14), (1, 1 << 20), (1, 0)];
+        let most = sizes.map(|(tasks, bytes)| {
             worker.note_size(tasks, bytes);
-            assert_eq!(worker.most, most);
-        }
-        worker.note_size(1, 0);
+            worker.most
+        });
+        assert_eq!(most, [2, 4, 8, 4, 1, 2]);
+        (0..20).for_each(|_| worker.note_size(1, 0));
         (0..9000).for_each(|task| worker.push(task));
         worker.be_asked(1);
         assert_eq!(
