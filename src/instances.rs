@@ -6,13 +6,13 @@ use core::cell::RefCell;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 thread_local! {
     /// Those of worlds of one thread, which runs all functions: the instances never leave it.
-    static OF_THREAD: RefCell<HashMap<u64, Rc<dyn Any>>> = RefCell::default();
+    static OF_THREAD: RefCell<BTreeMap<u64, Rc<dyn Any>>> = RefCell::default();
 }
 
 /// An instance that stays for as long as this is kept, also when the object is dropped.
@@ -38,7 +38,7 @@ pub(crate) struct Instances {
     made: AtomicU64,
     /// Objects that this rank could not make, or gave up, as a rank was lost; others may call them.
     failed: Mutex<HashSet<u64>>,
-    shared: Mutex<HashMap<u64, Arc<dyn Any + Send + Sync>>>,
+    shared: Mutex<BTreeMap<u64, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Instances {
