@@ -1,14 +1,16 @@
-//! Breadth-first search in a random graph, as the benchmark Graph500 makes it.
+//! Breadth-first search in a random graph of the kind of Graph500 (R-MAT).
 //!
 //! ```sh
 //! argonet run -n 2 target/release/examples/breadth_first 16     # 2^16 vertices
 //! ```
 //!
-//! A vertex, and its edges, are on one rank. An exchange for each level brings the neighbors of the
-//! last one to their ranks.
+//! A vertex, and its edges, are on one rank. An exchange for each level brings the vertices
+//! adjacent to the last one to their ranks. The vertices are not permuted, so rank 0 has the heavy
+//! ones.
 
 use argonet::{Blocks, Global, Rank, Reduction, Result, World};
 use fastrand::Rng;
+use std::error::Error;
 use std::time::Instant;
 
 pub(crate) const EDGES_A_VERTEX: u64 = 16;
@@ -24,7 +26,7 @@ pub(crate) fn edge(scale: u32, number: u64) -> [u64; 2] {
     })
 }
 
-/// Moves each value to the rank beside it.
+/// Sends each value to the rank that it is paired with, and returns those that came here.
 fn moved<T: Global>(world: &World, values: impl Iterator<Item = (u64, T)>) -> Result<Vec<T>> {
     let mut by_rank = vec![Vec::new(); world.size() as usize];
     values.for_each(|(rank, value)| by_rank[rank as usize].push(value));
@@ -32,19 +34,22 @@ fn moved<T: Global>(world: &World, values: impl Iterator<Item = (u64, T)>) -> Re
     Ok(world.collectives().exchange_v(&blocks)?.into_values())
 }
 
-fn run(world: &World, scale: u32) -> Result<()> {
+fn run(world: &World, scale: u32) -> Result<(), Box<dyn Error>> {
     let (me, ranks) = (u64::from(world.rank().0), u64::from(world.size()));
+    if scale > 40 {
+        return Err("more than 2^40 vertices".into());
+    }
     let count = 1u64 << scale;
     let own = (me..count * EDGES_A_VERTEX).step_by(ranks as usize);
     let both = own
         .map(|number| edge(scale, number))
         .flat_map(|[a, b]| [[a, b], [b, a]]);
-    let mut neighbors = vec![Vec::new(); count.div_ceil(ranks) as usize];
+    let mut adjacent = vec![Vec::new(); count.div_ceil(ranks) as usize];
     for [from, to] in moved(world, both.map(|edge| (edge[0] % ranks, edge)))? {
-        neighbors[(from / ranks) as usize].push(to);
+        adjacent[(from / ranks) as usize].push(to);
     }
     let begun = Instant::now();
-    let mut visited = vec![false; neighbors.len()];
+    let mut visited = vec![false; adjacent.len()];
     let mut level = Vec::from_iter((me == 0).then_some(0u64));
     let (mut levels, mut reached) = (0, 0);
     loop {
@@ -58,7 +63,7 @@ fn run(world: &World, scale: u32) -> Result<()> {
         (levels, reached) = (levels + 1, reached + size);
         let next = level
             .iter()
-            .flat_map(|vertex| &neighbors[(vertex / ranks) as usize]);
+            .flat_map(|vertex| &adjacent[(vertex / ranks) as usize]);
         level = moved(world, next.map(|vertex| (vertex % ranks, *vertex)))?;
     }
     if world.rank() == Rank(0) {
@@ -69,6 +74,6 @@ fn run(world: &World, scale: u32) -> Result<()> {
 }
 
 fn main() {
-    let scale = std::env::args().nth(1).and_then(|scale| scale.parse().ok());
-    argonet::run(|world| run(world, scale.unwrap_or(16)));
+    let scale = std::env::args().nth(1).map_or(Ok(16), |arg| arg.parse());
+    argonet::run(|world| run(world, scale.clone()?));
 }

@@ -8,10 +8,14 @@
 //! is 1. Each rank has some of the equations, and unknowns.
 
 use argonet::{Rank, Reduction, Result, World};
+use std::error::Error;
 
 pub(crate) const DIAGONAL: f64 = 2.01;
 
 /// The product of the matrix and a vector, of which this rank has a part.
+///
+/// It gets the ends of all parts, which is simple and grows with the ranks; `jacobi` exchanges rows
+/// with the ranks before and after.
 fn product(world: &World, vector: &[f64]) -> Result<Vec<f64>> {
     // The first and the last value of each rank.
     let ends = [vector[0], vector[vector.len() - 1]];
@@ -41,8 +45,11 @@ fn combine(to: &mut [f64], by: f64, add: f64, vector: &[f64]) {
         .for_each(|(to, value)| *to = by * *to + add * value);
 }
 
-fn run(world: &World, equations: usize) -> Result<()> {
+fn run(world: &World, equations: usize) -> Result<(), Box<dyn Error>> {
     let (me, ranks) = (world.rank().0 as usize, world.size() as usize);
+    if equations < ranks {
+        return Err(format!("{equations} equations are fewer than {ranks} ranks").into());
+    }
     let own = me * equations / ranks..(me + 1) * equations / ranks;
     let mut solution = vec![0.0; own.len()];
     let mut residual = vec![1.0; own.len()];
@@ -68,6 +75,6 @@ fn run(world: &World, equations: usize) -> Result<()> {
 fn main() {
     let equations = std::env::args()
         .nth(1)
-        .and_then(|equations| equations.parse().ok());
-    argonet::run(|world| run(world, equations.unwrap_or(100_000)));
+        .map_or(Ok(100_000), |arg| arg.parse());
+    argonet::run(|world| run(world, equations.clone()?));
 }

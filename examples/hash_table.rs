@@ -10,6 +10,7 @@ use argonet::{DistObject, Rank, Reduction, Result, World};
 use fastrand::Rng;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::error::Error;
 
 /// The numbers of a rank, with those that it looks up first.
 pub(crate) fn numbers(rank: u32, count: usize) -> impl Iterator<Item = u64> {
@@ -51,13 +52,15 @@ fn run(world: &World, each: usize) -> Result<()> {
         println!("rank {}: {number} is there {times} times", world.rank());
     }
     if world.rank() == Rank(0) {
-        println!("{distinct} numbers");
+        println!("{distinct} different numbers");
     }
     // Other ranks may still look up.
     world.barrier()
 }
 
 fn main() {
-    let each = std::env::args().nth(1).and_then(|each| each.parse().ok());
-    argonet::run(|world| run(world, each.unwrap_or(1_000_000)));
+    let each = std::env::args()
+        .nth(1)
+        .map_or(Ok(1_000_000), |arg| arg.parse());
+    argonet::run(|world| -> Result<(), Box<dyn Error>> { Ok(run(world, each.clone()?)?) });
 }

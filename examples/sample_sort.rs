@@ -8,6 +8,7 @@
 
 use argonet::{Blocks, Rank, Result, World};
 use fastrand::Rng;
+use std::error::Error;
 use std::time::Instant;
 
 /// Samples of each rank.
@@ -47,11 +48,13 @@ fn sort(world: &World, mut numbers: Vec<u64>) -> Result<Vec<u64>> {
 }
 
 fn run(world: &World, each: usize) -> Result<()> {
+    let numbers = numbers(world.rank().0, each);
+    world.barrier()?;
     let begun = Instant::now();
-    let part = sort(world, numbers(world.rank().0, each))?;
+    let part = sort(world, numbers)?;
     let lengths = world.collectives().gather_all(&[part.len() as u64])?;
     let first: u64 = lengths[..world.rank().0 as usize].iter().sum();
-    if let [least, .., most] = part[..] {
+    if let (Some(least), Some(most)) = (part.first(), part.last()) {
         let last = first + part.len() as u64 - 1;
         println!(
             "rank {}: number {first} is {least}, number {last} is {most}",
@@ -69,6 +72,8 @@ fn run(world: &World, each: usize) -> Result<()> {
 }
 
 fn main() {
-    let each = std::env::args().nth(1).and_then(|each| each.parse().ok());
-    argonet::run(|world| run(world, each.unwrap_or(1_000_000)));
+    let each = std::env::args()
+        .nth(1)
+        .map_or(Ok(1_000_000), |arg| arg.parse());
+    argonet::run(|world| -> Result<(), Box<dyn Error>> { Ok(run(world, each.clone()?)?) });
 }

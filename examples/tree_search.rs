@@ -1,20 +1,24 @@
 //! Counts the vertices of an unbalanced tree on all ranks, in the manner of the benchmark UTS.
 //!
 //! ```sh
-//! argonet run -n 2 target/release/examples/tree_search 20000     # the children of the root
+//! argonet run -n 2 target/release/examples/tree_search 200000     # the children of the root
 //! ```
 //!
-//! A vertex is a number that says how many children there are, and which. Most have none, so the
-//! parts of the tree differ widely: [`World::run_tasks`] moves vertices to ranks that have none.
+//! A vertex is a number from which its children follow. Most have none, so the parts of the tree
+//! differ widely: [`World::run_tasks`] moves vertices to ranks without tasks.
 
 use argonet::{Rank, Reduction, Result, World};
 use fastrand::Rng;
+use std::error::Error;
 use std::time::Instant;
 
-/// The children of a vertex: seven for an eighth of the vertices.
+/// Vertices that one task visits, at most.
+const MOST: usize = 1000;
+
+/// The children of a vertex: eight for 124 of 1000 vertices.
 pub(crate) fn children(vertex: u64) -> impl Iterator<Item = u64> {
     let mut random = Rng::with_seed(vertex);
-    let count = if random.u8(..8) == 0 { 7 } else { 0 };
+    let count = if random.u32(..1000) < 124 { 8 } else { 0 };
     (0..count).map(move |_| random.u64(..))
 }
 
@@ -23,8 +27,13 @@ fn search(world: &World, count: u64) -> Result<()> {
     let first = if world.rank() == Rank(0) { count } else { 0 };
     let mut visited = 0u64;
     world.run_tasks(0..first, |vertex, tasks| {
-        visited += 1;
-        children(vertex).for_each(|child| tasks.push(child));
+        let mut stack = vec![vertex];
+        for _ in 0..MOST {
+            let Some(vertex) = stack.pop() else { break };
+            visited += 1;
+            stack.extend(children(vertex));
+        }
+        stack.into_iter().for_each(|vertex| tasks.push(vertex));
     })?;
     let took = begun.elapsed();
     println!(
@@ -44,6 +53,8 @@ fn search(world: &World, count: u64) -> Result<()> {
 }
 
 fn main() {
-    let count = std::env::args().nth(1).and_then(|count| count.parse().ok());
-    argonet::run(|world| search(world, count.unwrap_or(20_000)));
+    let count = std::env::args()
+        .nth(1)
+        .map_or(Ok(200_000), |arg| arg.parse());
+    argonet::run(|world| -> Result<(), Box<dyn Error>> { Ok(search(world, count.clone()?)?) });
 }

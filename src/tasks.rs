@@ -27,7 +27,7 @@ const LOOK_EVERY: [Duration; 2] = [Duration::from_micros(10), Duration::from_mic
 /// Tasks take so many times as long as looks do, within these limits.
 const TIMES_A_LOOK: u32 = 10;
 
-/// Tasks between two looks, at most: so many long ones may follow short ones without a look.
+/// Tasks between two readings of the clock, at most: so many long ones may follow short ones.
 const MOST_BETWEEN: u32 = 8;
 
 /// A rank holds tasks for others back for so long, if it has some of its own.
@@ -64,7 +64,7 @@ enum Arrival {
     },
     Tasks {
         from: Rank,
-        is_bound: bool,
+        is_pinned: bool,
         kind: u64,
         encoded: Encoded,
     },
@@ -96,9 +96,9 @@ crate::rpc! {
     }
 
     /// Brings tasks.
-    fn bring(arrivals: &Arrivals, is_bound: bool, kind: u64, encoded: Encoded) {
+    fn bring(arrivals: &Arrivals, is_pinned: bool, kind: u64, encoded: Encoded) {
         let from = caller_of_task();
-        arrivals.add(Arrival::Tasks { from, is_bound, kind, encoded });
+        arrivals.add(Arrival::Tasks { from, is_pinned, kind, encoded });
     }
 }
 
@@ -133,13 +133,16 @@ impl<'de> Deserialize<'de> for Encoded {
     }
 }
 
-/// How many tasks run between two looks at the network.
+/// How many tasks run between two readings of the clock, and how long between two looks at the
+/// network.
 struct Pace {
     /// Until the next one.
     left: u32,
     between: u32,
-    /// For how long they should run.
+    /// For how long tasks should run between two looks.
     every: Duration,
+    /// When this rank last read the clock.
+    read: Instant,
     /// The end of the last look.
     looked: Instant,
     /// When this rank last sent all that it held.
@@ -153,28 +156,33 @@ impl Pace {
             left: 1,
             between: 1,
             every: LOOK_EVERY[0],
+            read: now,
             looked: now,
             sent: now,
         }
     }
 
     /// Whether it is time for a look, after a task.
+    #[inline]
     fn is_time(&mut self) -> bool {
         self.left -= 1;
-        self.left == 0
+        self.left == 0 && self.is_time_by(Instant::now())
     }
 
-    /// A look between tasks begins.
-    fn begin(&mut self, now: Instant) {
-        let took = now.saturating_duration_since(self.looked);
+    /// The same for a task after which the clock is read.
+    fn is_time_by(&mut self, now: Instant) -> bool {
+        let took = now.saturating_duration_since(self.read);
+        self.read = now;
         self.between = adapted(self.between, took, self.every);
         self.left = self.between;
+        now.saturating_duration_since(self.looked) >= self.every
     }
 
     /// Tasks begin again.
     fn restart(&mut self) {
         (self.left, self.between) = (1, 1);
-        self.looked = Instant::now();
+        self.read = Instant::now();
+        self.looked = self.read;
     }
 
     /// Whether the look that began then also sends what is held.
@@ -190,11 +198,11 @@ impl Pace {
     fn end(&mut self, begun: Instant, now: Instant) {
         let took = now.saturating_duration_since(begun);
         self.every = (took * TIMES_A_LOOK).clamp(LOOK_EVERY[0], LOOK_EVERY[1]);
-        self.looked = now;
+        (self.read, self.looked) = (now, now);
     }
 }
 
-/// The number of tasks until the next look, if so many took that long.
+/// The number of tasks until the clock is read again, if so many took that long.
 fn adapted(tasks: u32, took: Duration, every: Duration) -> u32 {
     if took >= 2 * every {
         let fits = every.as_nanos() * u128::from(tasks) / took.as_nanos();
@@ -229,11 +237,13 @@ impl<M: Threading> World<M> {
     /// assert_eq!(leaves, [512]);
     /// ```
     ///
-    /// A rank runs its newest task first, one at a time, on the thread that calls this; [bound
-    /// ones](Tasks::push_to) go before. It polls between tasks, after 10 to 200 us of them or up to
-    /// eight tasks that are longer, and a rank that has no task waits for some as in
-    /// [`wait_until`](Self::wait_until). A task may make any call but a collective one. What one
-    /// rank adds may run at another before the task that added it has ended.
+    /// A rank runs its newest task first, one at a time, on the thread that calls this; [pinned
+    /// ones](Tasks::push_to) go before, the oldest first. It polls between tasks, every 10 to 200
+    /// us (ten times as long as that takes), but up to eight long tasks may follow short ones
+    /// before it notices. A rank that has no task waits for some as in
+    /// [`wait_until`](Self::wait_until). A task may make any call but a collective one, and has no
+    /// result: keep an error in a variable. What one rank adds may run at another before the task
+    /// that added it has ended. All first tasks are taken before one runs.
     ///
     /// It ends on all ranks together, after all that tasks have sent one-way has been handled
     /// ([`drain`](Self::drain)). Tasks wait in the memory of a rank, and nothing limits how many; a
@@ -339,11 +349,14 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
     ///         tasks.push_to(Rank(half % size), half).unwrap();
     ///     }
     /// }).unwrap();
+    /// # use argonet::Reduction;
+    /// # let all = world.collectives().reduce_all_value(Reduction::Sum, halves).unwrap();
+    /// # assert_eq!(all, 20);
     /// ```
     ///
     /// # Errors
-    /// [`AmError::NoSuchRank`](crate::AmError::NoSuchRank). An error of sending is that of
-    /// [`World::run_tasks`].
+    /// [`AmError::NoSuchRank`](crate::AmError::NoSuchRank). A failure to send is not returned here:
+    /// [`World::run_tasks`] returns it, and this rank runs no further task.
     pub fn push_to(&mut self, to: Rank, task: T) -> Result<()> {
         self.world.check_rank(to)?;
         if self.worker.push_to(to.0, task)
@@ -357,16 +370,17 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
     /// Gives tasks to ranks that have none, in the midst of a task.
     ///
     /// A task that takes longer than a millisecond calls it from time to time, or ranks without
-    /// tasks wait for its end. It polls, and waits only while a rank that gets tasks has no room. A
-    /// failure is that of [`World::run_tasks`].
+    /// tasks wait for its end. Tasks that are held for other ranks leave, too. It polls, and waits
+    /// only while a rank that gets tasks has no room. A failure to send is not returned here:
+    /// [`World::run_tasks`] returns it.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
     /// let mut sum = 0u64;
-    /// world.run_tasks([1_000u64], |to, tasks| {
-    ///     for number in 0..to {
+    /// world.run_tasks([3_000_000u64, 2_000_000], |end, tasks| {
+    ///     for number in 0..end {
     ///         sum += number;
-    ///         if number % 100 == 0 {
+    ///         if number % 1_000_000 == 0 {
     ///             tasks.share();
     ///         }
     ///     }
@@ -455,9 +469,6 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
     /// Polls, takes what has come, and gives to ranks that have asked.
     fn look(&mut self, is_between: bool) {
         let begun = Instant::now();
-        if is_between {
-            self.pace.begin(begun);
-        }
         self.note(self.world.poll().map(drop));
         self.note(self.world.engine().unless_any_lost().map_err(Error::from));
         if self.arrivals.any() {
@@ -480,7 +491,7 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
                 Arrival::Question { by } => self.worker.be_asked(by.0),
                 Arrival::Tasks {
                     from,
-                    is_bound,
+                    is_pinned,
                     kind,
                     encoded,
                 } => {
@@ -490,7 +501,7 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
                         Ok(tasks) => (tasks, Ok(())),
                         Err(error) => (Vec::new(), Err(error)),
                     };
-                    self.worker.take(from.0, is_bound, tasks);
+                    self.worker.take(from.0, is_pinned, tasks);
                     self.note(decoded);
                 }
             }
@@ -532,7 +543,7 @@ impl<T: Serialize + DeserializeOwned, M: Threading> Tasks<'_, T, M> {
             RpcError::Encode { name, cause, rank }
         })?;
         let bytes = encoded.len();
-        let args = (parcel.is_bound, self.kind, Encoded(encoded));
+        let args = (parcel.is_pinned, self.kind, Encoded(encoded));
         let callee = bring.callee(self.arrivals.number());
         self.world.call_one_way(Rank(parcel.to), &callee, &args)?;
         Ok(bytes)
@@ -576,13 +587,18 @@ mod tests {
         });
         assert_eq!(every, [us(10), us(20), us(70), us(200)]);
         assert_eq!(pace.looked, now);
-        // After 30 us one task is too few, and after 700 us many are too many.
-        now += us(30);
-        pace.begin(now);
-        assert_eq!((pace.between, pace.left), (2, 2));
-        assert!(!pace.is_time() && pace.is_time());
-        pace.between = 8;
-        pace.begin(now + us(770));
+        // Short tasks: the clock is read less often, and there is no look before 200 us are over.
+        let begun = now;
+        for between in [2, 4, 8, 8] {
+            now += us(40);
+            assert!(!pace.is_time_by(now));
+            assert_eq!((pace.between, pace.left), (between, between));
+        }
+        now += us(40);
+        assert!(now - begun == us(200) && pace.is_time_by(now));
+        // Then long ones.
+        now += us(800);
+        assert!(pace.is_time_by(now));
         assert_eq!((pace.between, pace.left), (2, 2));
         pace.restart();
         assert_eq!((pace.between, pace.left), (1, 1));
@@ -603,8 +619,8 @@ mod tests {
     fn tasks_are_bytes_to_the_handler() {
         let bytes = postcard::to_stdvec(&(true, Encoded(vec![7, 8, 9]))).unwrap();
         assert_eq!(bytes, [1, 3, 7, 8, 9]);
-        let (is_bound, Encoded(inner)) = crate::bounded::decode(&bytes).unwrap();
-        assert!(is_bound && inner == [7, 8, 9]);
+        let (is_pinned, Encoded(inner)) = crate::bounded::decode(&bytes).unwrap();
+        assert!(is_pinned && inner == [7, 8, 9]);
         let cut = crate::bounded::decode::<(bool, Encoded)>(&bytes[..4]);
         assert!(cut.is_err());
     }

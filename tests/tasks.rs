@@ -81,7 +81,7 @@ enum Step {
 }
 
 #[argonet::test(ranks = [1, 3], conduit = ["smp", "tcp", "usnic"], neighborhood_size = 1)]
-fn bound_tasks_run_where_they_belong(world: &mut World) -> Result<()> {
+fn pinned_tasks_run_where_they_belong(world: &mut World) -> Result<()> {
     // More for each rank than one message has.
     const NUMBERS: u32 = 3000;
     let (me, size) = (world.rank(), world.size());
@@ -113,8 +113,8 @@ fn a_task_waits_for_one_that_is_held_for_another_rank(world: &mut World) -> Resu
     world.barrier()?;
     let (me, word) = (world.rank(), ran.ptr(Rank(0), 0));
     let first = (me == Rank(0)).then_some(false);
-    world.run_tasks(first, |is_bound, tasks| {
-        if is_bound {
+    world.run_tasks(first, |is_pinned, tasks| {
+        if is_pinned {
             assert_eq!(me, Rank(1));
             world.atomic(word, AtomicOp::add(1)).unwrap();
             return;

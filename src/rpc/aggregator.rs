@@ -48,7 +48,7 @@ const CLOCK_EVERY: u32 = 64;
 /// // Now all calls have run, those of other ranks, too.
 /// world.drain().unwrap();
 /// let ranks = u64::from(world.size());
-/// assert!(counts.borrow().values().all(|count| *count == ranks));
+/// assert!(counts.borrow().values().all(|times| *times == ranks));
 /// ```
 ///
 /// Calls run as those of [`World::rpc_one_way`] do, in the handler of their message one after

@@ -19,7 +19,7 @@ pub(super) struct Worker<T> {
     rank: u32,
     ranks: u32,
     /// Tasks that only this rank runs.
-    bound: VecDeque<T>,
+    pinned: VecDeque<T>,
     /// Tasks that any rank may run, the newest at the back.
     free: VecDeque<T>,
     /// By rank: tasks that only that rank runs.
@@ -65,7 +65,7 @@ pub(super) enum Found {
 pub(super) struct Parcel<T> {
     pub(super) to: u32,
     /// Whether only that rank may run them.
-    pub(super) is_bound: bool,
+    pub(super) is_pinned: bool,
     pub(super) tasks: Vec<T>,
 }
 
@@ -74,7 +74,7 @@ impl<T> Worker<T> {
         Self {
             rank,
             ranks,
-            bound: VecDeque::new(),
+            pinned: VecDeque::new(),
             free: VecDeque::new(),
             held: Vec::new(),
             held_for: VecDeque::new(),
@@ -103,7 +103,7 @@ impl<T> Worker<T> {
             return false;
         }
         if to == self.rank {
-            self.bound.push_back(task);
+            self.pinned.push_back(task);
             return false;
         }
         if self.held.len() <= to as usize {
@@ -119,15 +119,15 @@ impl<T> Worker<T> {
 
     /// The next task to run: the oldest one that only this rank runs, or else the newest one.
     pub(super) fn next(&mut self) -> Option<T> {
-        self.bound.pop_front().or_else(|| self.free.pop_back())
+        self.pinned.pop_front().or_else(|| self.free.pop_back())
     }
 
     /// Takes the tasks of a message.
-    pub(super) fn take(&mut self, from: u32, is_bound: bool, tasks: Vec<T>) {
+    pub(super) fn take(&mut self, from: u32, is_pinned: bool, tasks: Vec<T>) {
         self.taken += 1;
         self.has_got = true;
-        match is_bound {
-            true => self.bound.extend(tasks),
+        match is_pinned {
+            true => self.pinned.extend(tasks),
             false => {
                 self.asked.remove(&from);
                 // Older than those of this rank.
@@ -149,7 +149,7 @@ impl<T> Worker<T> {
     }
 
     fn drop_tasks(&mut self) {
-        self.bound.clear();
+        self.pinned.clear();
         self.free.clear();
         self.held.clear();
         self.held_for.clear();
@@ -207,11 +207,11 @@ impl<T> Worker<T> {
         None
     }
 
-    fn parcel(&mut self, to: u32, is_bound: bool, tasks: Vec<T>) -> Parcel<T> {
+    fn parcel(&mut self, to: u32, is_pinned: bool, tasks: Vec<T>) -> Parcel<T> {
         self.sent += 1;
         Parcel {
             to,
-            is_bound,
+            is_pinned,
             tasks,
         }
     }
@@ -250,7 +250,7 @@ impl<T> Worker<T> {
 
     /// Only a rank without any task takes part.
     pub(super) fn report(&self) -> Report {
-        let is_idle = self.bound.is_empty() && self.free.is_empty() && self.held_for.is_empty();
+        let is_idle = self.pinned.is_empty() && self.free.is_empty() && self.held_for.is_empty();
         assert!(is_idle, "a rank with tasks left takes part in a round");
         [self.sent, self.taken, self.has_failed.into()]
     }
@@ -416,11 +416,11 @@ mod tests {
                     from,
                     Parcel {
                         to,
-                        is_bound,
+                        is_pinned,
                         tasks,
                     },
                 ) => {
-                    self.workers[to as usize].take(from, is_bound, tasks);
+                    self.workers[to as usize].take(from, is_pinned, tasks);
                 }
             }
         }
