@@ -35,7 +35,7 @@ const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
 ///
 /// From an empty target directory on two processors. The book is built in its turn. A full run
 /// checks with the minimum Rust version, too, and needs rustup if another one is used.
-pub(crate) const BUILD: Budget = seconds("build", 1000, 0);
+pub(crate) const BUILD: Budget = seconds("build", 1040, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
@@ -46,7 +46,7 @@ pub(crate) const CONFORMANCE: Budget = seconds("conformance", 480, 0);
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = seconds("jobs", 740, 0);
+pub(crate) const JOBS: Budget = seconds("jobs", 700, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = seconds("networks", 90, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
