@@ -1,5 +1,8 @@
 //! One-way calls that are held back, and sent many at a time.
 
+mod picky;
+
+use picky::Picky;
 use std::cell::RefCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,27 +16,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 static SUM: AtomicU64 = AtomicU64::new(0);
 static NOTED: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
-
-/// 0 does not encode, and 1 does not decode.
-struct Picky(u8);
-
-impl Serialize for Picky {
-    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        match self.0 {
-            0 => Err(serde::ser::Error::custom("0 is refused")),
-            number => number.serialize(to),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Picky {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        match u8::deserialize(from)? {
-            1 => Err(serde::de::Error::custom("1 is refused")),
-            number => Ok(Self(number)),
-        }
-    }
-}
 
 /// A text that is encoded piece by piece, and counts its encodings.
 struct Shown(String);

@@ -1,12 +1,15 @@
 //! Tasks that move between ranks.
 
+mod picky;
+
+use picky::Picky;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use argonet::{
     AmError, AtomicOp, Error, MAX_MEDIUM, Par, Rank, Reduction, Result, RpcError, SharedArray,
     Threading, World,
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
@@ -176,27 +179,6 @@ fn other_threads_may_poll(world: &mut World<Par>) -> Result<()> {
         assert_eq!(counts?, [1 << 3, 1 << 12]);
         Ok(())
     })
-}
-
-/// A task that does not encode if it is 0, nor decode if it is 1.
-struct Picky(u8);
-
-impl Serialize for Picky {
-    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        match self.0 {
-            0 => Err(serde::ser::Error::custom("0 is refused")),
-            number => number.serialize(to),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Picky {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        match u8::deserialize(from)? {
-            1 => Err(serde::de::Error::custom("1 is refused")),
-            number => Ok(Self(number)),
-        }
-    }
 }
 
 #[argonet::test(ranks = 3, conduit = ["smp", "tcp"], neighborhood_size = 1)]
