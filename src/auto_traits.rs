@@ -10,9 +10,10 @@ use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{
     Aggregator, Am, AmContext, AmError, AtomicOp, BadValue, Blocks, BootError, Builder, DistObject,
-    Error, GlobalPtr, GlobalRef, GlobalSlice, Limits, ObjectContext, OutOfRange, Payload, Quiet,
-    Rank, Reduction, Rpc, RpcAggregator, RpcContext, RpcError, RpcOn, Section, SectionError,
-    SegmentError, SettingsError, SharedArray, Signal, StartError, Tasks, Team,
+    Distribution, DistributionError, Error, GlobalArray, GlobalPtr, GlobalRef, GlobalSlice, Limits,
+    LocalView, LocalViewMut, ObjectContext, OutOfRange, Payload, Quiet, Rank, Reduction, Rpc,
+    RpcAggregator, RpcContext, RpcError, RpcOn, Section, SectionError, SegmentError, SettingsError,
+    SharedArray, Signal, Spread, StartError, Tasks, Team,
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
@@ -40,11 +41,14 @@ assert_impl_all!(Collectives<'static, Par>: Send, Sync);
 // Values that name memory or ranks, and communicate by a world that they are given.
 assert_impl_all!(Team: Send, Sync);
 assert_impl_all!(SharedArray<u64>: Send, Sync);
+assert_impl_all!(GlobalArray<u64, 2>: Send, Sync);
 
 // Values that say what an operation is to do, or that it is under way.
 assert_impl_all!(GlobalPtr<u64>: Send, Sync);
 assert_impl_all!(GlobalSlice<u64>: Send, Sync);
 assert_impl_all!(Section: Send, Sync);
+assert_impl_all!(Distribution<2>: Send, Sync);
+assert_impl_all!(Spread: Send, Sync);
 assert_impl_all!(AtomicOp<u64>: Send, Sync);
 assert_impl_all!(Reduction: Send, Sync);
 assert_impl_all!(Blocks<u64>: Send, Sync);
@@ -59,6 +63,7 @@ assert_impl_all!(RpcOn<Cell<u8>, (u64,), Cell<u8>>: Send, Sync);
 
 // A thread may return it, and `Box<dyn Error + Send + Sync>` hold it.
 assert_impl_all!(Error: Send, Sync);
+assert_impl_all!(DistributionError: Send, Sync);
 assert_impl_all!(AmError: Send, Sync);
 assert_impl_all!(BadValue: Send, Sync);
 assert_impl_all!(BootError: Send, Sync);
@@ -74,6 +79,8 @@ assert_not_impl_any!(Builder: Send);
 
 // Slices of shared memory are lent by the thread that is in the quiet phase.
 assert_impl_all!(Quiet: Send, Sync);
+assert_impl_all!(LocalView<'static, u64, 2>: Send, Sync);
+assert_impl_all!(LocalViewMut<'static, u64, 2>: Send, Sync);
 
 // The thread that began an operation waits for it, as operations under way count in that thread's
 // context.

@@ -9,6 +9,9 @@ mod depend {}
 #[doc = include_str!("../docs/book/src/memory.md")]
 mod memory {}
 
+#[doc = include_str!("../docs/book/src/arrays.md")]
+mod arrays {}
+
 #[doc = include_str!("../docs/book/src/which.md")]
 mod which {}
 

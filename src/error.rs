@@ -1,5 +1,6 @@
 //! The error of the Rust API.
 
+use crate::global_array::DistributionError;
 use crate::rpc::RpcError;
 use crate::section::SectionError;
 use argonet_am::AmError;
@@ -47,6 +48,9 @@ pub enum Error {
     /// Which elements a non-contiguous operation is to move.
     #[error(transparent)]
     Section(#[from] SectionError),
+    /// How a global array is spread, or which of its elements a call means.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
     /// A global slice and the values for it differ in length.
     #[error(
         "{values} values for a global slice of {slice} elements on rank {rank}; give as many as it has, or a part of it"

@@ -91,6 +91,7 @@ mod dist_object;
 pub mod engine;
 mod error;
 mod global;
+mod global_array;
 mod global_ref;
 mod global_slice;
 mod heap;
@@ -133,6 +134,9 @@ pub use collectives::{Blocks, Collectives, Reducible, Reduction};
 pub use dist_object::DistObject;
 pub use error::{Error, Result};
 pub use global::{Global, GlobalPtr};
+pub use global_array::{
+    Distribution, DistributionError, GlobalArray, LocalView, LocalViewMut, Region, Spread,
+};
 pub use global_ref::GlobalRef;
 pub use global_slice::GlobalSlice;
 pub use instances::InstanceIn;

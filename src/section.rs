@@ -399,6 +399,38 @@ impl Section {
         Some((self.first, lowest, highest - lowest + 1))
     }
 
+    /// The section of as many elements in each dimension that has nothing between them.
+    pub(crate) fn dense(&self) -> Self {
+        let mut dims = self.dims.clone();
+        let mut stride = 1isize;
+        for dim in dims.iter_mut().rev() {
+            let count = isize::try_from(dim.0).unwrap_or(isize::MAX);
+            dim.1 = stride;
+            stride = stride.saturating_mul(count);
+        }
+        Self::with(0, dims)
+    }
+
+    /// The elements of a section, in their order.
+    #[cfg(test)]
+    pub(crate) fn elements(&self) -> Vec<isize> {
+        let mut elements = vec![self.first as isize];
+        for (count, stride) in &self.dims {
+            let steps = 0..*count as isize;
+            let next = elements
+                .iter()
+                .flat_map(|at| steps.clone().map(move |i| at + i * stride));
+            elements = next.collect();
+        }
+        elements
+    }
+
+    /// The first of its elements and their number, if they lie together in their order.
+    pub(crate) fn as_run(&self) -> Option<Range<usize>> {
+        let rows = self.rows.filter(|rows| rows.count == 1)?;
+        Some(self.first..self.first + rows.run)
+    }
+
     pub(crate) fn counts(&self) -> Few<usize> {
         self.dims.iter().map(|(count, _)| *count).collect()
     }
@@ -450,24 +482,11 @@ mod tests {
             len in 0usize..60,
         ) {
             let section = Section::new(first, &dims);
-            let elements = elements(first, &dims);
+            let elements = section.elements();
             prop_assert_eq!(section.len(), elements.len());
             let inside = elements.iter().all(|at| (0..len as isize).contains(at));
             prop_assert_eq!(section.check(len).is_ok(), inside);
         }
-    }
-
-    /// The elements of a section, in their order.
-    fn elements(first: usize, dims: &[(usize, isize)]) -> Vec<isize> {
-        let mut elements = vec![first as isize];
-        for (count, stride) in dims {
-            let steps = 0..*count as isize;
-            let next = elements
-                .iter()
-                .flat_map(|at| steps.clone().map(move |i| at + i * stride));
-            elements = next.collect();
-        }
-        elements
     }
 
     fn of_rows(first: usize, rows: Rows) -> Vec<isize> {
@@ -492,7 +511,8 @@ mod tests {
                 dims.iter().map(|&(count, a, b)| (count, if right { a } else { b })).collect()
             };
             let (left, right) = (Section::new(first, &side(false)), Section::new(7, &side(true)));
-            let (all, others) = (elements(first, &side(false)), elements(7, &side(true)));
+            let all = Section::new(first, &side(false)).elements();
+            let others = Section::new(7, &side(true)).elements();
             if let Some(rows) = left.rows {
                 prop_assert_eq!(of_rows(first, rows), all.clone());
             }

@@ -8,6 +8,9 @@ mod breadth_first;
 #[path = "../examples/conjugate_gradient.rs"]
 mod conjugate_gradient;
 mod example;
+#[allow(dead_code, reason = "the test takes its input")]
+#[path = "../examples/fourier.rs"]
+mod fourier;
 #[allow(dead_code, reason = "the test takes its numbers")]
 #[path = "../examples/hash_table.rs"]
 mod hash_table;
@@ -64,7 +67,12 @@ fn bad_arguments_are_refused() {
         ("tree_search", "x", "invalid digit"),
         ("hash_table", "1e3", "invalid digit"),
         ("sample_sort", "-1", "invalid digit"),
-        ("jacobi", "1", "1 rows are fewer than 2 ranks"),
+        (
+            "jacobi",
+            "1",
+            "a halo of 1, and a rank has 0 of its 1 indices",
+        ),
+        ("fourier", "12", "12 is no power of two"),
         ("jacobi", "ten", "invalid digit"),
         (
             "conjugate_gradient",
@@ -185,6 +193,41 @@ fn jacobi_heats_the_middle() {
         assert!(side != 5 || (middle - 0.25).abs() < 1e-6, "{middle}");
         each("jacobi", &[&side.to_string(), "101"], |_, printed| {
             says(printed, &format!("the middle has {middle:.9}"));
+        });
+    }
+}
+
+#[test]
+fn fourier_transforms_a_cube() {
+    for side in [1usize, 8] {
+        // Each element by the sum that defines it.
+        let element = |to: [usize; 3]| {
+            let mut sum = [0.0; 2];
+            for from in (0..side.pow(3)).map(|at| [at / side / side, at / side % side, at % side]) {
+                let turns: usize = from.iter().zip(to).map(|(from, to)| from * to).sum();
+                let angle = -std::f64::consts::TAU * (turns % side) as f64 / side as f64;
+                let ([re, im], (sin, cos)) = (fourier::input(from), angle.sin_cos());
+                sum[0] += re * cos - im * sin;
+                sum[1] += re * sin + im * cos;
+            }
+            sum
+        };
+        each("fourier", &[&side.to_string()], |_, printed| {
+            let mut found = 0;
+            for line in printed
+                .lines()
+                .filter_map(|line| line.split_once("element ["))
+            {
+                let numbers = line.1.split([',', ']', ' ']);
+                let numbers = numbers.filter_map(|number| number.parse::<f64>().ok());
+                let numbers: Vec<f64> = numbers.collect();
+                let index = [0, 1, 2].map(|d| numbers[d] as usize);
+                let [re, im] = element(index);
+                let error = (numbers[3] - re).abs() + (numbers[4] - im).abs();
+                assert!(error < 1e-5, "{index:?} is {re} {im}, not {numbers:?}");
+                found += 1;
+            }
+            assert_eq!(found, 3, "{printed}");
         });
     }
 }

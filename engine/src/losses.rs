@@ -233,7 +233,16 @@ impl<C: Conduit> Engine<C> {
     /// Refuses a call of a team that has lost a member.
     #[inline(always)]
     pub(super) fn unless_broken(&self, team: &Team) -> Result<(), AmError> {
-        self.unless_lost(|rank| team.members.rank_of(rank).is_some())
+        self.unless_member_lost(&team.members)
+    }
+
+    /// Refuses what needs these ranks, once one of them is lost.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`].
+    #[inline(always)]
+    pub fn unless_member_lost(&self, members: &Members) -> Result<(), AmError> {
+        self.unless_lost(|rank| members.rank_of(rank).is_some())
     }
 
     /// Whether a member of a team is declared lost, known to this rank or not.

@@ -42,7 +42,7 @@ enum What {
 }
 
 impl Checked {
-    fn with<R>(&self, f: impl FnOnce(&VisTransfer<'_>) -> R) -> R {
+    pub(super) fn with<R>(&self, f: impl FnOnce(&VisTransfer<'_>) -> R) -> R {
         let shape = match &self.what {
             What::Strided {
                 element,
@@ -74,7 +74,7 @@ impl Checked {
 
 impl<M: Threading> World<M> {
     /// Checks sections against each other and against their arrays.
-    fn check_sections<T: Global>(
+    pub(super) fn check_sections<T: Global>(
         direction: Direction,
         (there, at): (GlobalSlice<T>, &Section),
         (len, of): (usize, &Section),
@@ -116,7 +116,7 @@ impl<M: Threading> World<M> {
     /// # Safety
     /// The sections were checked, and the values of the one here may be read, or written for a get.
     #[inline]
-    unsafe fn move_rows<T: Global>(
+    pub(super) unsafe fn move_rows<T: Global>(
         &self,
         direction: Direction,
         (there, at): (GlobalSlice<T>, &Section),

@@ -2,6 +2,9 @@
 #![allow(unsafe_code)]
 
 mod checked;
+mod each;
+
+pub(crate) use each::Moved;
 
 use crate::error::Result;
 use crate::global::Global;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use argonet::{
-    AmError, DistObject, Error, MAX_MEDIUM, Rank, Reduction, Result, SharedArray, Team, World,
+    AmError, DistObject, Distribution, DistributionError, Error, GlobalArray, MAX_MEDIUM, Rank,
+    Reduction, Result, SharedArray, Spread, Team, World,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -39,6 +40,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("lost_rank_while_tasks_run", || {
         survive(5, "lost-tasks", &[]);
     }),
+    ("lost_rank_while_halos_are_exchanged", || {
+        survive(5, "lost-halo", &[]);
+    }),
     ("lost_rank_of_a_job_of_threads", || {
         survive(4, "lost-threads", &[]);
     }),
@@ -63,6 +67,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("lost-at-once", at_once),
     ("lost-apart", apart),
     ("lost-tasks", tasks),
+    ("lost-halo", halo),
     ("lost-threads", threads),
     ("lost-unwilling", unwilling),
     ("lost-host", host_dies),
@@ -447,6 +452,33 @@ fn tasks() -> Done {
     });
     let error = outcome.expect_err("tasks are lost");
     assert!(is_loss(&error), "{error}");
+    let team = survivor.check(&v, &[LOST])?;
+    exercise(world, &team, &v, 7)?;
+    Ok(())
+}
+
+/// A rank dies while ranks wait for those beside them, of which some wait for others.
+fn halo() -> Done {
+    const LOST: Rank = Rank(2);
+    let survivor = Survivor::join()?;
+    let world = &survivor.world;
+    let v = SharedArray::alloc(world, 3000)?;
+    let line = Distribution::new([20], [Spread::Block]).halo([1]);
+    let mut line = GlobalArray::<u64, 1>::alloc(world, line)?;
+    let error = loop {
+        if world.rank() == LOST && line.exchange_halo(world).is_ok() {
+            die();
+        }
+        if let Err(error) = line.exchange_halo(world) {
+            break error;
+        }
+    };
+    assert!(is_loss(&error), "{error}");
+    let again = line.exchange_halo(world);
+    assert!(matches!(
+        again,
+        Err(Error::Distribution(DistributionError::HaloBroken { .. }))
+    ));
     let team = survivor.check(&v, &[LOST])?;
     exercise(world, &team, &v, 7)?;
     Ok(())
