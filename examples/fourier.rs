@@ -51,7 +51,7 @@ fn run(world: &mut World, side: usize) -> Result<(), Box<dyn Error>> {
             *value = input(index);
         }
     })?;
-    let Some([own, ..]) = cube.own_block() else {
+    let Some([own, ..]) = cube.own_indices() else {
         unreachable!("planes are spread in blocks")
     };
     for _ in 0..3 {
@@ -61,7 +61,7 @@ fn run(world: &mut World, side: usize) -> Result<(), Box<dyn Error>> {
             }
         })?;
         // Element [i, j, k] becomes [k, i, j], so this rank needs the k of its planes.
-        let slab = cube.get(world, [0..side, 0..side, own.clone()])?;
+        let slab = cube.get_vec(world, [0..side, 0..side, own.clone()])?;
         world.quiet(|quiet| {
             for ([k, i, j], value) in turned.local_mut(quiet).iter_mut() {
                 *value = slab[(i * side + j) * own.len() + k - own.start];
@@ -70,7 +70,7 @@ fn run(world: &mut World, side: usize) -> Result<(), Box<dyn Error>> {
         std::mem::swap(&mut cube, &mut turned);
     }
     if world.rank() == Rank(0) {
-        for index in [[0, 0, 0], [1, 2, 3], [side - 1; 3]].map(|index| index.map(|at| at % side)) {
+        for index in [[0, 0, 0], [0, 1 % side, 2 % side], [side - 1; 3]] {
             let [re, im] = world.get_value(cube.at(index))?;
             println!("element {index:?} is {re:.6} {im:+.6} i");
         }

@@ -1,7 +1,7 @@
 //! Temperatures of a square plate with one hot edge, by Jacobi's method.
 //!
 //! ```sh
-//! argonet run -n 2 target/release/examples/jacobi 500 1000     # rows and columns, and steps
+//! argonet run -n 2 target/release/examples/jacobi 500 1000     # side of the plate, and steps
 //! ```
 //!
 //! Each rank has some of the rows, and a halo: the rows of the ranks beside it, and the edges of
@@ -22,7 +22,7 @@ fn run(world: &mut World, side: usize, steps: usize) -> Result<(), Box<dyn Error
     let rows = Distribution::new([side, side], [Spread::Block, Spread::Whole]).halo([1, 1]);
     let mut plate = GlobalArray::<f64, 2>::alloc(world, rows)?;
     let mut new = GlobalArray::<f64, 2>::alloc(world, rows)?;
-    if plate.at([0, 0]).rank() == world.rank() {
+    if plate.own_indices().is_some_and(|[rows, _]| rows.start == 0) {
         // The edge before the first row.
         let hot = vec![1.0; side + 2];
         plate.write_line(world, [0, 0], &hot);
@@ -32,10 +32,10 @@ fn run(world: &mut World, side: usize, steps: usize) -> Result<(), Box<dyn Error
         plate.exchange_halo(world)?;
         world.quiet(|quiet| {
             let (plate, mut new) = (plate.local(quiet), new.local_mut(quiet));
-            let [rows, _] = plate.own();
+            let [rows, _] = plate.own_numbers();
             for row in rows {
                 let [above, own, below] = [row - 1, row, row + 1].map(|row| plate.line([row, 0]));
-                step(above, own, below, new.line([row, 0]));
+                step(above, own, below, new.line_mut([row, 0]));
             }
         })?;
         std::mem::swap(&mut plate, &mut new);

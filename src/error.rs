@@ -51,6 +51,14 @@ pub enum Error {
     /// How a global array is spread, or which of its elements a call means.
     #[error(transparent)]
     Distribution(#[from] DistributionError),
+    /// The halo of a global array is exchanged after an exchange has failed.
+    #[error(
+        "rank {rank}: an exchange of this array's halo has failed before, so nothing is known of what adjacent ranks have sent; go on with its own elements alone, or with another array"
+    )]
+    HaloBroken {
+        /// The rank.
+        rank: Rank,
+    },
     /// A global slice and the values for it differ in length.
     #[error(
         "{values} values for a global slice of {slice} elements on rank {rank}; give as many as it has, or a part of it"
@@ -80,6 +88,16 @@ pub enum Error {
         rank: Rank,
         /// The size of the values.
         bytes: usize,
+    },
+    /// The system gives no thread.
+    #[error(
+        "rank {rank}: no thread can be started: {cause}; the limit of processes (`ulimit -u`) may be too low"
+    )]
+    Thread {
+        /// The rank.
+        rank: Rank,
+        /// The error of the system.
+        cause: std::io::Error,
     },
     /// The symmetric heap is full.
     #[error("rank {rank}: {cause}")]

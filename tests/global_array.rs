@@ -1,8 +1,8 @@
 //! Arrays that are spread over ranks.
 
 use argonet::{
-    Distribution, DistributionError, Error, GlobalArray, Rank, Result, Section, SectionError,
-    SharedArray, Spread, World,
+    AmError, Distribution, DistributionError, Error, GlobalArray, Rank, Result, Section,
+    SectionError, SharedArray, Spread, World,
 };
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ fn regions_have_the_elements_that_ranks_wrote(world: &mut World) -> Result<()> {
             }
         })?;
         assert_eq!(
-            array.get(world, extents.map(|extent| 0..extent))?,
+            array.get_vec(world, extents.map(|extent| 0..extent))?,
             numbers(&extents.map(|to| 0..to))
         );
         for _ in 0..30 {
@@ -120,7 +120,7 @@ fn pointers_and_views_name_the_same_elements(world: &mut World) -> Result<()> {
                 view.lines()
                     .all(|(index, line)| line.is_empty() || line[0] == number(index))
             );
-            let [rows, columns, layers] = view.own();
+            let [rows, columns, layers] = view.own_numbers();
             for (i, j) in rows.flat_map(|i| columns.clone().map(move |j| (i, j))) {
                 let line = view.line([i, j, 0]);
                 assert_eq!(line.len(), layers.len());
@@ -129,7 +129,7 @@ fn pointers_and_views_name_the_same_elements(world: &mut World) -> Result<()> {
         })?;
         let own: BTreeSet<u64> =
             world.quiet(|q| array.local(q).iter().map(|(_, v)| *v).collect())?;
-        if let Some(block) = array.own_block() {
+        if let Some(block) = array.own_indices() {
             assert!(numbers(&block).into_iter().eq(own));
         }
         array.free(world)?;
@@ -152,7 +152,7 @@ fn what_is_not_in_the_array_is_refused(world: &mut World) -> Result<()> {
             extent: 6
         }))
     ));
-    let huge = array.get(world, [0..usize::MAX, 0..usize::MAX]);
+    let huge = array.get_vec(world, [0..usize::MAX, 0..usize::MAX]);
     assert!(matches!(
         huge,
         Err(Error::Section(SectionError::NoSuchRange {
@@ -171,7 +171,7 @@ fn what_is_not_in_the_array_is_refused(world: &mut World) -> Result<()> {
         clippy::reversed_empty_ranges,
         reason = "that is what is wrong with it"
     )]
-    let reversed = array.get(world, [3..2, 0..6]);
+    let reversed = array.get_vec(world, [3..2, 0..6]);
     assert!(matches!(reversed, Err(Error::Section(_))));
     assert_eq!(values, [9; 6]);
     for index in [[4, 0], [0, 6], [usize::MAX; 2]] {
@@ -183,7 +183,7 @@ fn what_is_not_in_the_array_is_refused(world: &mut World) -> Result<()> {
     }));
     assert!(past.is_err());
     world.barrier()?;
-    assert_eq!(array.get(world, [0..4, 0..6])?, [0; 24]);
+    assert_eq!(array.get_vec(world, [0..4, 0..6])?, [0; 24]);
     Ok(())
 }
 
@@ -222,7 +222,7 @@ fn distributions_that_ranks_cannot_have_leave_nothing_behind(world: &mut World) 
         let array = GlobalArray::<u64, 1>::alloc(world, line(100_000).halo([1]))?;
         assert!(
             array
-                .get(world, 0..100_000)?
+                .get_vec(world, 0..100_000)?
                 .iter()
                 .all(|value| *value == 0)
         );
@@ -244,7 +244,7 @@ fn teams_have_arrays_of_their_own(world: &mut World) -> Result<()> {
         .team()
         .split(world, Some(odd), -(world.rank().0 as i32))?;
     let team = team.unwrap_or_else(|| unreachable!("it gave a color"));
-    let len = 50 + 40 * odd as usize;
+    let len = 50 + 140 * odd as usize;
     let distribution = Distribution::new([len], [Spread::Block]).periodic([true]);
     let distribution = if odd == 0 {
         distribution.halo([2])
@@ -263,10 +263,14 @@ fn teams_have_arrays_of_their_own(world: &mut World) -> Result<()> {
             .iter_mut()
             .for_each(|([at], value)| *value = at as u64);
     })?;
-    assert!(array.get(world, 0..len)?.into_iter().eq(0..len as u64));
+    assert!(array.get_vec(world, 0..len)?.into_iter().eq(0..len as u64));
+    // The other team needs another length of memory, of which views show nothing.
+    let count = world.quiet(|q| array.local(q).iter().count())?;
+    let indices = array.own_indices().map(|[own]| own.len());
+    assert_eq!(Some(count), indices);
     array.exchange_halo(world)?;
     let own = array
-        .own_block()
+        .own_indices()
         .unwrap_or_else(|| unreachable!("it is spread in blocks"));
     world.quiet(|q| {
         let view = array.local(q);
@@ -298,19 +302,23 @@ fn a_halo_has_what_is_beside(world: &mut World) -> Result<()> {
             let distribution = distribution.grid(grid).halo(halo).periodic(periodic);
             let mut array = GlobalArray::<i64, 2>::alloc(world, distribution)?;
             let number = |i: usize, j: usize| (100 * i + j) as i64;
+            // Another number on each rank, which none may get from another one.
+            let outside = -1 - i64::from(world.rank().0);
             for round in 0..3 {
                 world.quiet(|q| {
                     let mut view = array.local_mut(q);
                     if round == 0 {
                         for row in 0..view.extents()[0] {
-                            view.line([row, 0]).fill(-1);
+                            view.line_mut([row, 0]).fill(outside);
                         }
                     }
                     view.iter_mut()
                         .for_each(|([i, j], value)| *value = round + number(i, j));
                 })?;
                 array.exchange_halo(world)?;
-                let own = array.own_block().unwrap_or_else(|| unreachable!("blocks"));
+                let own = array
+                    .own_indices()
+                    .unwrap_or_else(|| unreachable!("blocks"));
                 world.quiet(|q| {
                     let view = array.local(q);
                     // Which index an element of the part has, around ends that are periodic.
@@ -326,7 +334,7 @@ fn a_halo_has_what_is_beside(world: &mut World) -> Result<()> {
                     {
                         let expected = match (index(0, row), index(1, column)) {
                             (Some(i), Some(j)) => round + number(i, j),
-                            _ => -1,
+                            _ => outside,
                         };
                         let found = view[[row, column]];
                         assert_eq!(
@@ -340,6 +348,53 @@ fn a_halo_has_what_is_beside(world: &mut World) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Parts without elements, beside ranks that have some.
+#[argonet::test(ranks = 2)]
+fn empty_parts_exchange_nothing(world: &mut World) -> Result<()> {
+    let line = Distribution::new([10, 1], [Spread::Block; 2]).grid([1, 2]);
+    let mut line = GlobalArray::<u64, 2>::alloc(world, line.halo([1, 0]).periodic([true; 2]))?;
+    world.quiet(|q| {
+        let mut view = line.local_mut(q);
+        view.iter_mut()
+            .for_each(|([i, _], value)| *value = i as u64);
+    })?;
+    line.exchange_halo(world)?;
+    world.quiet(|q| {
+        let view = line.local(q);
+        let rows = (0..12).map(|row| view.line([row, 0]).first().copied());
+        let has_some = world_rank_is_first(&view);
+        let expected = (0..12).map(|row| has_some.then_some((row + 9) % 10));
+        assert!(rows.eq(expected));
+    })?;
+    // An array without elements takes no memory, however long its other dimensions.
+    let empty = Distribution::new([0, 1 << 40], [Spread::Block, Spread::Whole]);
+    let mut empty = GlobalArray::<u64, 2>::alloc(world, empty)?;
+    assert_eq!(empty.get_vec(world, empty.all())?, []);
+    empty.exchange_halo(world)?;
+    let count =
+        world.quiet(|q| empty.local_mut(q).iter_mut().count() + empty.local(q).lines().count())?;
+    assert_eq!(count, 0);
+    empty.free(world)?;
+    line.free(world)
+}
+
+/// Whether a part has the only column.
+fn world_rank_is_first(view: &argonet::LocalView<'_, u64, 2>) -> bool {
+    view.own_numbers()[1].len() == 1
+}
+
+/// A call that is refused before it has sent anything can be made again.
+#[argonet::test(ranks = 2)]
+fn an_exchange_that_is_refused_changes_nothing(world: &mut World) -> Result<()> {
+    let line = Distribution::new([4], [Spread::Block]).halo([1]);
+    let mut line = GlobalArray::<u64, 1>::alloc(world, line)?;
+    world.run_tasks([0u8], |_, _| {
+        let refused = line.exchange_halo(world);
+        assert!(matches!(refused, Err(Error::Am(AmError::InTask { .. }))));
+    })?;
+    line.exchange_halo(world)
 }
 
 /// Ranks that only exchange halos wait for those beside them alone, and read none too early.
@@ -371,7 +426,7 @@ fn halos_need_no_barrier(world: &mut World) -> Result<()> {
 fn one_rank_has_all_in_order(world: &mut World) -> Result<()> {
     let distribution = Distribution::new([5, 4], [Spread::Cyclic, Spread::BlockCyclic(3)]);
     let array = GlobalArray::<u64, 2>::alloc(world, distribution)?;
-    assert_eq!(array.own_block(), Some([0..5, 0..4]));
+    assert_eq!(array.own_indices(), Some([0..5, 0..4]));
     let whole: Vec<u64> = (0..20).collect();
     array.put_from(world, [0..5, 0..4], &whole)?;
     let mut column = [0; 5];

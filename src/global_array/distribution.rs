@@ -2,7 +2,6 @@
 
 use super::axis::Axis;
 use super::layout::Layout;
-use argonet_base::Rank;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The error of a [`Distribution`] that a team cannot have, or of a call with indices.
@@ -91,14 +90,6 @@ pub enum DistributionError {
         /// The values given.
         values: usize,
     },
-    /// A halo is exchanged after an exchange has failed.
-    #[error(
-        "rank {rank}: an exchange of this array's halo has failed before, so nothing is known of what other ranks have sent; make another array"
-    )]
-    HaloBroken {
-        /// The rank.
-        rank: Rank,
-    },
 }
 
 /// How the indices of one dimension are spread over the places of the grid along it.
@@ -106,7 +97,7 @@ pub enum DistributionError {
 /// See the example of [`Distribution`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Spread {
-    /// Not at all: each rank has all of them.
+    /// Not at all: a rank that has one element of a line along it has the whole line.
     Whole,
     /// Each place has one block; blocks differ in length by at most one, the longer ones first.
     Block,
@@ -119,8 +110,9 @@ pub enum Spread {
 /// Extents of a [`GlobalArray`](crate::GlobalArray) and which rank has which of its elements.
 ///
 /// The ranks of the team stand in a *grid* with one dimension for each of the array, the last one
-/// running fastest. Where no grid is given, it is the one that leaves the fewest ranks without
-/// elements, then the one with the smallest cuts.
+/// running fastest. Where no grid is given, it is one whose parts are wide enough for the halo if
+/// there is one, then the one that leaves the fewest ranks without elements, then the one with the
+/// smallest cuts, then the one with more places in the first dimensions.
 ///
 /// ```
 /// use argonet::{Distribution, DistributionError, Error, GlobalArray, Spread};
@@ -129,7 +121,7 @@ pub enum Spread {
 /// let rows = Distribution::new([100, 60], [Spread::Block, Spread::Whole]).halo([1, 0]);
 /// let plate = GlobalArray::<f64, 2>::alloc(&world, rows).unwrap();
 /// // Of one rank on a single host, all rows.
-/// assert_eq!(plate.own_block(), Some([0..100, 0..60]));
+/// assert_eq!(plate.own_indices(), Some([0..100, 0..60]));
 /// // What no ranks can have is refused on all of them.
 /// let wrong = Distribution::new([100, 60], [Spread::Block; 2]).grid([3, 5]);
 /// let refused = GlobalArray::<f64, 2>::alloc(&world, wrong);
@@ -240,8 +232,7 @@ impl<const D: usize> Distribution<D> {
         if width == 0 {
             return Ok(());
         }
-        let in_turn = !matches!(self.spread[dimension], Spread::Whole | Spread::Block);
-        if in_turn && axis.places() > 1 {
+        if !matches!(self.spread[dimension], Spread::Whole | Spread::Block) {
             return Err(DistributionError::CyclicHalo { dimension });
         }
         let smallest = axis.count(axis.places() - 1);
@@ -318,12 +309,19 @@ impl<const D: usize> Distribution<D> {
 
     fn cost(&self, grid: &[usize; D]) -> Cost {
         let narrow = |d: &usize| self.extents[*d] / grid[*d] < self.halo[*d];
-        let has = |d: usize| grid[d].min(self.extents[d]) as u64;
+        // How many blocks are dealt out along a dimension.
+        let blocks = |d: usize| match self.spread[d] {
+            Spread::Whole => 1,
+            Spread::Block => grid[d].min(self.extents[d]),
+            Spread::Cyclic => self.extents[d],
+            Spread::BlockCyclic(block) => self.extents[d].div_ceil(block),
+        };
+        let has = |d: usize| grid[d].min(blocks(d)) as u64;
         // Elements beside each cut, over all of the array.
-        let surface = (0..D).map(|d| {
+        let surface = (0..D).filter(|d| grid[*d] > 1).map(|d| {
             let others = (0..D).filter(|other| *other != d);
             let area: f64 = others.map(|other| self.extents[other] as f64).product();
-            area * (grid[d] - 1) as f64
+            area * blocks(d).saturating_sub(1) as f64
         });
         Cost {
             narrow: (0..D).filter(narrow).count(),
@@ -368,6 +366,11 @@ mod tests {
         let halo = Distribution::new([8, 8], [Block; 2]).halo([5, 0]);
         assert_eq!(grid(halo, 4), [1, 4]);
         assert_eq!(grid(Distribution::new([5], [Whole]), 1), [1]);
+        // One block of all rows is on one rank, and cuts between single rows are many.
+        let rows = |rows| Distribution::new([1000, 4], [rows, Block]);
+        assert_eq!(grid(rows(Spread::BlockCyclic(1000)), 4), [1, 4]);
+        assert_eq!(grid(rows(Spread::Cyclic), 4), [1, 4]);
+        assert_eq!(grid(rows(Block), 4), [4, 1]);
     }
 
     #[test]
@@ -402,6 +405,8 @@ mod tests {
             refused(of([Cyclic, Whole]).halo([1, 0])),
             DistributionError::CyclicHalo { dimension: 0 }
         );
+        // On one rank too, where the program may be tried first.
+        assert!(of([Cyclic, Whole]).halo([1, 0]).on(1, 8).is_err());
         assert_eq!(
             refused(of([Block, Whole]).halo([3, 0])),
             DistributionError::WideHalo {

@@ -64,11 +64,13 @@ impl<const D: usize> Layout<D> {
     ) -> Option<Self> {
         let mut strides = [0; D];
         let mut len = 1usize;
+        if axes.iter().any(|axis| axis.extent() == 0) {
+            len = 0;
+        }
         for d in (0..D).rev() {
             strides[d] = len;
             let extent = axes[d].most().checked_add(halo[d].checked_mul(2)?)?;
-            // An empty dimension leaves the others their strides.
-            len = len.checked_mul(extent.max(1))?;
+            len = len.checked_mul(extent)?;
         }
         let fits = len.checked_mul(size)? <= isize::MAX as usize;
         fits.then_some(Self {
@@ -92,7 +94,7 @@ impl<const D: usize> Layout<D> {
         &self.strides
     }
 
-    /// Elements of a place's memory.
+    /// Elements of a place's memory; none if the array has none.
     pub(super) const fn len(&self) -> usize {
         self.len
     }
@@ -198,13 +200,24 @@ impl<const D: usize> Layout<D> {
         Ok(())
     }
 
+    /// The most elements that go to one rank beside another in a dimension, with those that came
+    /// from others before.
+    pub(super) fn most_beside(&self, dimension: usize) -> usize {
+        let across = (0..D).filter(|d| *d != dimension);
+        let across = across.map(|d| self.axes[d].most() + 2 * self.halo[d]);
+        self.halo[dimension] * across.product::<usize>()
+    }
+
     /// Cuts a region into pieces that lie at equal distances in the memory of one place.
     ///
     /// # Errors
     /// A range that leaves its dimension.
     pub(super) fn pieces(&self, region: &[Range<usize>; D]) -> Result<Vec<Piece<D>>, SectionError> {
         self.check(region)?;
-        let mut here_strides = [1; D];
+        if region.iter().any(Range::is_empty) {
+            return Ok(vec![]);
+        }
+        let mut here_strides = [1usize; D];
         for d in (1..D).rev() {
             here_strides[d - 1] = here_strides[d] * region[d].len();
         }
@@ -354,6 +367,17 @@ mod tests {
             .on(1, 8)
             .unwrap();
         assert_eq!(alone.beside([0, 0], 1, false), Some([0, 0]));
+    }
+
+    #[test]
+    fn an_array_without_elements_takes_no_memory() {
+        for extents in [[0, usize::MAX, usize::MAX], [usize::MAX, 0, usize::MAX]] {
+            let layout = Distribution::new(extents, [Spread::Block; 3])
+                .on(6, 8)
+                .unwrap();
+            assert_eq!(layout.len(), 0);
+            assert_eq!(layout.pieces(&extents.map(|extent| 0..extent)).unwrap(), []);
+        }
     }
 
     #[test]

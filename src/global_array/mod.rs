@@ -19,6 +19,7 @@ use crate::vis::Moved;
 use crate::world::{Threading, World};
 use argonet_base::Rank;
 use argonet_engine::Members;
+use core::fmt;
 use core::ops::Range;
 use halo::Halo;
 use layout::Layout;
@@ -32,7 +33,7 @@ use view::Part;
 /// # let world = argonet::World::init().unwrap();
 /// let plane = Distribution::new([4, 5], [Spread::Block, Spread::Whole]);
 /// let plane = GlobalArray::<u8, 2>::alloc(&world, plane).unwrap();
-/// assert_eq!(plane.get(&world, [1..3, 0..4]).unwrap().len(), 8);
+/// assert_eq!(plane.get_vec(&world, [1..3, 0..4]).unwrap().len(), 8);
 /// // Of one dimension it may be the range itself.
 /// assert_eq!(Region::<1>::ranges(3..7), Region::ranges([3..7]));
 /// ```
@@ -56,8 +57,8 @@ impl Region<1> for Range<usize> {
 /// An array of `D` dimensions whose elements are spread over the ranks of a team as its
 /// [`Distribution`] says.
 ///
-/// Any rank may read and write any element at any time: one by its [pointer](Self::at), with all
-/// that a [`GlobalPtr`] can do, or a region of them ([`get_into`](Self::get_into),
+/// Any rank of the team may read and write any element at any time: one by its [pointer](Self::at),
+/// with all that a [`GlobalPtr`] can do, or a region of them ([`get_into`](Self::get_into),
 /// [`put_from`](Self::put_from)), wherever its elements are. A rank's own part is seen as slices in
 /// a [quiet](World::quiet) phase ([`local`](Self::local), [`local_mut`](Self::local_mut)), and read
 /// and written by copy outside of one ([`read_line`](Self::read_line),
@@ -96,7 +97,7 @@ impl Region<1> for Range<usize> {
 ///     let sum: u64 = view.iter().map(|(_, value)| value).sum();
 ///     let lines = view.lines().map(|(_, line)| line.iter().sum::<u64>());
 ///     assert_eq!(sum, lines.sum());
-///     let [rows, columns] = view.own();
+///     let [rows, columns] = view.own_numbers();
 ///     if !rows.is_empty() && !columns.is_empty() {
 ///         assert_eq!(view.line([0, 0])[0], view[[0, 0]]);
 ///     }
@@ -104,6 +105,7 @@ impl Region<1> for Range<usize> {
 /// table.free(&world).unwrap();
 /// ```
 pub struct GlobalArray<T: Global, const D: usize> {
+    distribution: Distribution<D>,
     layout: Layout<D>,
     /// This rank's place in the grid.
     place: [usize; D],
@@ -122,8 +124,8 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     /// See the example of [`GlobalArray`].
     ///
     /// # Errors
-    /// [`Error::Distribution`] for a distribution that the ranks cannot have; otherwise as
-    /// [`SharedArray::alloc`].
+    /// [`Error::Distribution`] for a distribution that the ranks cannot have, [`Error::Mismatch`]
+    /// for distributions that differ; otherwise as [`SharedArray::alloc`].
     pub fn alloc<M: Threading>(world: &World<M>, distribution: Distribution<D>) -> Result<Self> {
         Self::alloc_on(world, &world.team(), distribution)
     }
@@ -131,8 +133,11 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     /// Makes an array of zeroed elements on the ranks of a team.
     ///
     /// Collective over the *world*, as memory is at the same place on all ranks: each rank calls it
-    /// with a team of its own, and teams may make arrays of different extents. All ranks of a team
-    /// give the same distribution. Blocks and grows segments as [`alloc`](Self::alloc).
+    /// with a team that it belongs to, and teams may make arrays of different extents, but of the
+    /// same `T` and `D`. A rank that is to have no part gives a team of such ranks, and an extent
+    /// of
+    /// 0. All ranks of a team give the same distribution. Blocks and grows segments as
+    /// [`alloc`](Self::alloc).
     ///
     /// ```
     /// use argonet::{Distribution, GlobalArray, Spread};
@@ -146,7 +151,8 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     /// ```
     ///
     /// # Errors
-    /// As [`alloc`](Self::alloc), on all ranks of the world.
+    /// As [`alloc`](Self::alloc), on all ranks of the world; where another team has failed,
+    /// [`Error::ElsewhereFailed`].
     pub fn alloc_on<M: Threading>(
         world: &World<M>,
         team: &Team,
@@ -161,15 +167,21 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
         let all = team.collectives(world);
         let most = all.reduce_all_value(Reduction::Max, [mine, !mine])?;
         let same = most == [mine, !mine];
-        let has_halo = layout
-            .as_ref()
-            .is_ok_and(|it| it.halo().iter().any(|width| *width > 0));
-        let len = layout.as_ref().map_or(0, Layout::len) as u64;
+        // With the word of no halo, and of one without staging.
+        let halo = layout.as_ref().map_or(0, |layout| {
+            let has_one = layout.halo().iter().any(|width| *width > 0);
+            if has_one {
+                1 + Self::staging(layout)
+            } else {
+                0
+            }
+        });
+        let len = layout.as_ref().map_or(0, Layout::len);
         let failed = layout.is_err() || !same;
         // All ranks of the world take as much, even those of a team that needs less.
-        let needs = [len, u64::from(has_halo), u64::from(failed)];
+        let needs = [len as u64, halo as u64, u64::from(failed)];
         let all = world.collectives();
-        let [len, has_halo, failed] = all.reduce_all_value(Reduction::Max, needs)?;
+        let [len, halo, failed] = all.reduce_all_value(Reduction::Max, needs)?;
         let rank = world.rank();
         if !same {
             return Err(Error::Mismatch { rank, what: WHAT });
@@ -180,17 +192,18 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
         }
         let memory = SharedArray::alloc(world, len as usize)?;
         let mut array = Self {
+            distribution,
             place: layout.place(team.rank().0 as usize),
             layout,
             members: Arc::clone(&team.of_engine().members),
             memory,
             halo: None,
         };
-        if has_halo != 0 {
-            match array.make_halo(world) {
+        if let Some(staging) = halo.checked_sub(1) {
+            match array.make_halo(world, staging as usize) {
                 Ok(halo) => array.halo = Some(halo),
                 Err(error) => {
-                    array.free(world)?;
+                    let _ = array.free(world);
                     return Err(error);
                 }
             }
@@ -235,9 +248,37 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
         self.layout.axes().map(|axis| axis.places())
     }
 
+    /// All of it, as a region.
+    ///
+    /// ```
+    /// use argonet::{Distribution, GlobalArray, Spread};
+    /// # let world = argonet::World::init().unwrap();
+    /// let square = Distribution::new([3, 3], [Spread::Block, Spread::Whole]);
+    /// let square = GlobalArray::<u32, 2>::alloc(&world, square).unwrap();
+    /// assert_eq!(square.get_vec(&world, square.all()).unwrap(), [0; 9]);
+    /// ```
+    #[must_use]
+    pub fn all(&self) -> [Range<usize>; D] {
+        self.extents().map(|extent| 0..extent)
+    }
+
+    /// The distribution that it was made with.
+    ///
+    /// ```
+    /// use argonet::{Distribution, GlobalArray, Spread};
+    /// # let world = argonet::World::init().unwrap();
+    /// let line = Distribution::new([8], [Spread::Block]);
+    /// let array = GlobalArray::<u32, 1>::alloc(&world, line).unwrap();
+    /// assert_eq!(array.distribution(), line);
+    /// ```
+    #[must_use]
+    pub const fn distribution(&self) -> Distribution<D> {
+        self.distribution
+    }
+
     /// The element with this index, on the rank that has it.
     ///
-    /// Where a rank has the element in its halo, that is another one.
+    /// Copies of it in halos are not named.
     ///
     /// See the example of [`GlobalArray`].
     ///
@@ -250,12 +291,12 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
         self.memory.ptr(self.rank_of(place), offset)
     }
 
-    /// The indices of this rank's own elements, if they are one block; its part has the others
-    /// where a dimension is cyclic.
+    /// The indices in the array of this rank's own elements, if they are one block; `None` where a
+    /// dimension is cyclic and others have indices between them.
     ///
     /// See the example of [`Distribution`].
     #[must_use]
-    pub fn own_block(&self) -> Option<[Range<usize>; D]> {
+    pub fn own_indices(&self) -> Option<[Range<usize>; D]> {
         let axes = self.layout.axes();
         let mut block = [const { 0..0 }; D];
         for d in 0..D {
@@ -276,6 +317,8 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
 
     /// This rank's part.
     ///
+    /// A quiet phase is one of all ranks of the world, also for an array of a team.
+    ///
     /// See the example of [`GlobalArray`].
     #[must_use]
     pub fn local<'q>(&'q self, quiet: &'q Quiet) -> LocalView<'q, T, D>
@@ -284,7 +327,8 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     {
         LocalView {
             part: self.part(),
-            memory: self.memory.local(quiet),
+            // Other teams may need more.
+            memory: &self.memory.local(quiet)[..self.layout.len()],
         }
     }
 
@@ -305,7 +349,7 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     pub fn local_mut<'q>(&'q mut self, quiet: &'q Quiet) -> LocalViewMut<'q, T, D> {
         LocalViewMut {
             part: Part::new(&self.layout, self.place),
-            memory: self.memory.local_mut(quiet),
+            memory: &mut self.memory.local_mut(quiet)[..self.layout.len()],
         }
     }
 
@@ -357,7 +401,7 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     /// Reads the elements with indices in a range of each dimension, wherever they are, into an
     /// array of these alone, in which the last dimension runs fastest.
     ///
-    /// Blocks, polling, until all have arrived; all ranks that have some are asked at once. Where
+    /// Blocks, polling, until all have arrived; up to 64 operations are under way at once. Where
     /// another rank writes meanwhile the values may be of different writes.
     ///
     /// See the example of [`GlobalArray`].
@@ -383,12 +427,16 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     /// # let world = argonet::World::init().unwrap();
     /// let line = Distribution::new([10], [Spread::BlockCyclic(3)]);
     /// let line = GlobalArray::<u32, 1>::alloc(&world, line).unwrap();
-    /// assert_eq!(line.get(&world, 2..6).unwrap(), [0; 4]);
+    /// assert_eq!(line.get_vec(&world, 2..6).unwrap(), [0; 4]);
     /// ```
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into); [`Error::NoMemory`].
-    pub fn get<M: Threading>(&self, world: &World<M>, region: impl Region<D>) -> Result<Vec<T>> {
+    pub fn get_vec<M: Threading>(
+        &self,
+        world: &World<M>,
+        region: impl Region<D>,
+    ) -> Result<Vec<T>> {
         let region = region.ranges();
         let len = elements_of(&region).unwrap_or(usize::MAX);
         // A region outside the array is refused before it takes memory.
@@ -444,6 +492,14 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
             of: piece.here,
         });
         Ok(moved.collect())
+    }
+}
+
+impl<T: Global, const D: usize> fmt::Debug for GlobalArray<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut array = f.debug_struct("GlobalArray");
+        array.field("distribution", &self.distribution);
+        array.field("grid", &self.grid()).finish_non_exhaustive()
     }
 }
 

@@ -93,10 +93,25 @@ impl<'a, const D: usize> Part<'a, D> {
 
     /// Elements of the memory in each line.
     fn width(&self) -> usize {
+        // Of a memory without elements there are no lines of any length.
         match D {
-            1 => self.layout.len(),
-            _ => self.layout.strides()[D - 2],
+            1 => self.layout.len().max(1),
+            _ => self.layout.strides()[D - 2].max(1),
         }
+    }
+
+    /// The number of an own element.
+    fn number_of(&self, index: [usize; D]) -> Option<[usize; D]> {
+        let mut number = [0; D];
+        for d in 0..D {
+            let axis = &self.layout.axes()[d];
+            let (place, local) = (index[d] < axis.extent()).then(|| axis.find(index[d]))?;
+            if place != self.place[d] {
+                return None;
+            }
+            number[d] = self.layout.halo()[d] + local;
+        }
+        Some(number)
     }
 
     /// The index of an element of a line, from that of the first own one.
@@ -108,9 +123,9 @@ impl<'a, const D: usize> Part<'a, D> {
 
 /// The part of this rank of a [`GlobalArray`](crate::GlobalArray), to be read in a quiet phase.
 ///
-/// Numbers count from the first element of the halo in each dimension, so that without a halo, 0 is
-/// the first of this rank's own elements. A *line* has all elements that differ in the last
-/// dimension alone; it is a slice.
+/// *Numbers* count from the first element of the halo in each dimension, so that without a halo, 0
+/// is the first of this rank's own elements; *indices* are those of the whole array. A *line* has
+/// all elements that differ in the last dimension alone; it is a slice.
 ///
 /// See the example of [`GlobalArray`](crate::GlobalArray).
 pub struct LocalView<'q, T: Global, const D: usize> {
@@ -131,7 +146,7 @@ pub struct LocalViewMut<'q, T: Global, const D: usize> {
 impl<'q, T: Global, const D: usize> LocalView<'q, T, D> {
     /// How many elements there are in each dimension, the halo on both sides counted.
     ///
-    /// See the example of [`own`](Self::own).
+    /// See the example of [`own_numbers`](Self::own_numbers).
     #[must_use]
     pub fn extents(&self) -> [usize; D] {
         self.part.extents()
@@ -146,14 +161,22 @@ impl<'q, T: Global, const D: usize> LocalView<'q, T, D> {
     /// let array = GlobalArray::<f32, 2>::alloc(&world, distribution).unwrap();
     /// world.quiet(|q| {
     ///     let view = array.local(q);
-    ///     let [rows, columns] = view.own();
+    ///     let [rows, columns] = view.own_numbers();
     ///     assert_eq!((rows.start, columns), (2, 1..7));
     ///     assert_eq!(view.extents(), [rows.end + 2, 8]);
     /// }).unwrap();
     /// ```
     #[must_use]
-    pub fn own(&self) -> [Range<usize>; D] {
+    pub fn own_numbers(&self) -> [Range<usize>; D] {
         self.part.own()
+    }
+
+    /// The number of an own element with this index in the array; `None` if another rank has it.
+    ///
+    /// See the example of [`lines`](Self::lines).
+    #[must_use]
+    pub fn number_of(&self, index: [usize; D]) -> Option<[usize; D]> {
+        self.part.number_of(index)
     }
 
     /// The elements from `at` to the end of the line, the halo there included.
@@ -169,7 +192,7 @@ impl<'q, T: Global, const D: usize> LocalView<'q, T, D> {
     }
 
     /// Each line of this rank's own elements without its halo, with the index in the array of the
-    /// first one.
+    /// first one; the others are not adjacent in the array if the last dimension is cyclic.
     ///
     /// ```
     /// use argonet::{Distribution, GlobalArray, Spread};
@@ -181,9 +204,14 @@ impl<'q, T: Global, const D: usize> LocalView<'q, T, D> {
     ///     for ([row, _], line) in view.lines_mut() {
     ///         line.fill(row as u64);
     ///     }
-    ///     assert!(array.local(q).lines().all(|([row, column], line)| {
-    ///         column == 0 && line == [row as u64; 6]
-    ///     }));
+    ///     let view = array.local(q);
+    ///     for ([row, column], line) in view.lines() {
+    ///         assert!(column == 0 && line == [row as u64; 6]);
+    ///         // Behind two lines of the halo, and one element of it.
+    ///         let [number, 1] = view.number_of([row, 0]).unwrap() else { panic!() };
+    ///         assert_eq!(view.line([number, 0]).len(), 8);
+    ///     }
+    ///     assert_eq!(view.number_of([9, 0]), None);
     /// }).unwrap();
     /// ```
     pub fn lines(&self) -> impl Iterator<Item = ([usize; D], &'q [T])> + use<'q, T, D> {
@@ -210,7 +238,7 @@ impl<'q, T: Global, const D: usize> LocalView<'q, T, D> {
 impl<T: Global, const D: usize> LocalViewMut<'_, T, D> {
     /// How many elements there are in each dimension, the halo on both sides counted.
     ///
-    /// See the example of [`LocalView::own`].
+    /// See the example of [`LocalView::own_numbers`].
     #[must_use]
     pub fn extents(&self) -> [usize; D] {
         self.part.extents()
@@ -218,10 +246,31 @@ impl<T: Global, const D: usize> LocalViewMut<'_, T, D> {
 
     /// The numbers of this rank's own elements, which the halo surrounds.
     ///
-    /// See the example of [`LocalView::own`].
+    /// See the example of [`LocalView::own_numbers`].
     #[must_use]
-    pub fn own(&self) -> [Range<usize>; D] {
+    pub fn own_numbers(&self) -> [Range<usize>; D] {
         self.part.own()
+    }
+
+    /// The same part, to be read.
+    ///
+    /// ```
+    /// use argonet::{Distribution, GlobalArray, Spread};
+    /// # let mut world = argonet::World::init().unwrap();
+    /// let line = Distribution::new([9], [Spread::Cyclic]);
+    /// let mut line = GlobalArray::<u8, 1>::alloc(&world, line).unwrap();
+    /// world.quiet(|q| {
+    ///     let mut view = line.local_mut(q);
+    ///     view.iter_mut().for_each(|([index], value)| *value = index as u8);
+    ///     assert!(view.as_view().iter().all(|([index], value)| *value == index as u8));
+    /// }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn as_view(&self) -> LocalView<'_, T, D> {
+        LocalView {
+            part: self.part,
+            memory: self.memory,
+        }
     }
 
     /// The elements from `at` to the end of the line, the halo there included.
@@ -232,7 +281,7 @@ impl<T: Global, const D: usize> LocalViewMut<'_, T, D> {
     /// If there is no such line, or `at` is beyond its end.
     #[inline]
     #[must_use]
-    pub fn line(&mut self, at: [usize; D]) -> &mut [T] {
+    pub fn line_mut(&mut self, at: [usize; D]) -> &mut [T] {
         &mut self.memory[self.part.line(at)]
     }
 

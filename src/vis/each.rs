@@ -8,7 +8,8 @@ use crate::op::has_ended;
 use crate::process;
 use crate::section::Section;
 use crate::world::Threading;
-use argonet_engine::{Direction, Injection};
+use argonet_am::AmError;
+use argonet_engine::{Direction, Injection, OpError};
 use argonet_event::Event;
 use std::collections::VecDeque;
 
@@ -20,8 +21,6 @@ pub(crate) struct Moved<T: Global> {
 }
 
 /// Operations of one call at the same time; further ones wait for the first of them.
-///
-/// Each has a handle, of which a thread has more than these.
 const AT_ONCE: usize = 64;
 
 /// Operations that use a buffer until they are complete.
@@ -107,11 +106,26 @@ impl<M: Threading> World<M> {
             under_way.wait(AT_ONCE - 1)?;
             let local = (here.cast_const(), len, of);
             let checked = self.strided(direction, (*there, at), local)?;
-            let event = checked.with(|transfer| {
-                // SAFETY: the values are there until `under_way` has waited, and it was checked
-                // that the sections lie in them; there are no lists.
-                process::with(|ctx| unsafe { engine.vis_start(ctx, transfer, Injection::Blocking) })
-            })?;
+            let start = |injection| {
+                checked.with(|transfer| {
+                    // SAFETY: the values are there until `under_way` has waited, and it was checked
+                    // that the sections lie in them; there are no lists.
+                    process::with(|ctx| unsafe { engine.vis_start(ctx, transfer, injection) })
+                })
+            };
+            let event = loop {
+                // Room and handles that this call has taken come back when it waits for them.
+                let left = under_way.events.len();
+                if left == 0 {
+                    break start(Injection::Blocking)?;
+                }
+                match start(Injection::Immediate) {
+                    Err(OpError::NoHandle { .. } | OpError::Am(AmError::Full { .. })) => {
+                        under_way.wait(left - 1)?;
+                    }
+                    started => break started?,
+                }
+            };
             if !event.is_done() {
                 under_way.events.push_back(event);
             }

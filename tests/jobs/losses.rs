@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use argonet::{
-    AmError, DistObject, Distribution, DistributionError, Error, GlobalArray, MAX_MEDIUM, Rank,
-    Reduction, Result, SharedArray, Spread, Team, World,
+    AmError, DistObject, Distribution, Error, GlobalArray, MAX_MEDIUM, Rank, Reduction, Result,
+    SharedArray, Spread, Team, World,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -475,10 +475,7 @@ fn halo() -> Done {
     };
     assert!(is_loss(&error), "{error}");
     let again = line.exchange_halo(world);
-    assert!(matches!(
-        again,
-        Err(Error::Distribution(DistributionError::HaloBroken { .. }))
-    ));
+    assert!(matches!(again, Err(Error::HaloBroken { .. })));
     let team = survivor.check(&v, &[LOST])?;
     exercise(world, &team, &v, 7)?;
     Ok(())
