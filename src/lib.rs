@@ -100,6 +100,7 @@ mod limits;
 mod op;
 mod payload;
 mod process;
+mod progress;
 mod quiet;
 pub mod raw;
 mod registry;

@@ -14,8 +14,8 @@ use core::task::{Context, Poll, Waker};
 /// The calls of a world that an operation makes, for worlds of either threading.
 pub(crate) trait Progress {
     fn poll_once(&self) -> Result<usize>;
-    /// Whether the waker is that of [`World::block_on`], which polls again without being woken.
-    fn is_own(&self, waker: &Waker) -> bool;
+    /// Has a task polled again once its operation may be complete; whether that may be so already.
+    fn poll_later(&self, waker: &Waker) -> bool;
     fn wait(&self, done: &mut dyn FnMut() -> bool) -> Result<()>;
 }
 
@@ -24,8 +24,16 @@ impl<M: Threading> Progress for World<M> {
         self.poll()
     }
 
-    fn is_own(&self, waker: &Waker) -> bool {
-        waker.will_wake(&self.engine().waker())
+    fn poll_later(&self, waker: &Waker) -> bool {
+        // `World::block_on` polls again without being woken.
+        if waker.will_wake(&self.engine().waker()) {
+            return false;
+        }
+        match &self.progress {
+            Some(thread) => thread.wake_later(waker),
+            None => waker.wake_by_ref(),
+        }
+        self.progress.is_some()
     }
 
     fn wait(&self, done: &mut dyn FnMut() -> bool) -> Result<()> {
@@ -73,8 +81,9 @@ enum State<'w, B> {
 /// # }
 /// ```
 ///
-/// As a future under an executor that knows nothing of this library it polls the network and asks
-/// to be polled again; [`World::block_on`] sleeps where nothing happens.
+/// [`World::block_on`] sleeps where nothing happens. Under an executor that knows nothing of this
+/// library, an operation asks to be polled again at once, unless there is a [progress
+/// thread](World::start_progress_thread), which wakes it.
 #[must_use = "an operation is complete only after `wait` or `.await`"]
 pub struct Op<'w, B> {
     world: &'w dyn Progress,
@@ -224,14 +233,13 @@ impl<B: Unpin> Future for Op<'_, B> {
         if let Err(error) = self.world.poll_once() {
             return Poll::Ready(Err(error));
         }
-        match self.take() {
-            Some(result) => Poll::Ready(result),
-            None => {
-                if !self.world.is_own(cx.waker()) {
-                    cx.waker().wake_by_ref();
-                }
-                Poll::Pending
-            }
+        if let Some(result) = self.take() {
+            return Poll::Ready(result);
         }
+        let result = match self.world.poll_later(cx.waker()) {
+            true => self.take(),
+            false => None,
+        };
+        result.map_or(Poll::Pending, Poll::Ready)
     }
 }

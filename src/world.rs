@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::heap::Memory;
 use crate::limits::Limits;
 use crate::process;
+use crate::progress::ProgressThread;
 use crate::rpc::{Calls, run_deferred};
 use argonet_am::AmError;
 use argonet_base::{JobRank, Rank};
@@ -107,6 +108,7 @@ pub(crate) struct Inner {
 pub struct World<M: Threading = Seq> {
     pub(crate) inner: Arc<Inner>,
     finalized: bool,
+    pub(crate) progress: Option<ProgressThread>,
     _mode: PhantomData<M>,
 }
 
@@ -132,6 +134,7 @@ impl World {
         Self {
             inner,
             finalized: true,
+            progress: None,
             _mode: PhantomData,
         }
     }
@@ -158,6 +161,7 @@ impl<M: Threading> World<M> {
         Self {
             inner,
             finalized: false,
+            progress: None,
             _mode: PhantomData,
         }
     }
@@ -461,6 +465,8 @@ impl<M: Threading> World<M> {
     }
 
     fn leave(&mut self, how: Leaving) -> Result<()> {
+        // Here all that other ranks may still want is served in the drain.
+        self.progress = None;
         self.engine().begin_to_leave(how);
         self.drain_for(BarrierKind::Finalize)?;
         // Only now: others wait for this rank in that drain, so a world that has not come through

@@ -10,6 +10,7 @@ use super::losses::LossWatch;
 use super::mismatch::Mismatch;
 use super::outgoing::Outgoing;
 use super::quiescence::is_of_the_client;
+use super::server::Server;
 use super::shared_memory::Groups;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
@@ -120,6 +121,7 @@ pub struct Engine<C> {
     pub(super) segment_len: SegmentLen,
     pub(super) segment_base: SegmentBase,
     pub(super) waits: Waits,
+    pub(super) server: Server,
     pub(super) barrier: Arc<Barrier>,
     pub(super) tree: Arc<Tree>,
     pub(super) background: Arc<Background>,
@@ -223,6 +225,7 @@ impl<C: Conduit> Engine<C> {
             segment_len,
             segment_base,
             waits: Waits::new(policy, wait, stall),
+            server: Server::default(),
             barrier: internals.barrier,
             tree: internals.tree,
             background: internals.background,

@@ -52,6 +52,7 @@ mod outgoing;
 mod quiescence;
 mod ratomic;
 mod regions;
+mod server;
 mod shared_memory;
 mod team;
 mod thread;

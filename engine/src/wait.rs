@@ -32,6 +32,17 @@ impl WaitPolicy {
         gives_way: false,
     };
 
+    /// For a thread that serves others beside those of the program: it sleeps at once.
+    ///
+    /// One that has given way runs late when a message wakes it, as the system takes it for one
+    /// that can wait.
+    pub const OF_SERVER: Self = Self {
+        spins: 20,
+        yields: 0,
+        room: 0,
+        gives_way: false,
+    };
+
     /// The policy for `ranks` ranks that share `processors` processors.
     ///
     /// With a processor for each rank, spinning costs other ranks nothing; with fewer it is nearly

@@ -81,6 +81,8 @@ pub struct Wait<'e, C: Conduit> {
     /// The epoch of operations in the background, before the waiting thread looked last.
     seen: u32,
     lasting: Option<Lasting>,
+    /// Whether the program waits, and not the thread that serves others meanwhile.
+    is_of_program: bool,
 }
 
 /// A wait that did not end within microseconds.
@@ -100,7 +102,18 @@ impl<'e, C: Conduit> Wait<'e, C> {
             patience: patience(engine.waits.policy()),
             seen: 0,
             lasting: None,
+            is_of_program: true,
         }
+    }
+
+    /// The wait of the thread that serves other ranks, which holds no processor for long.
+    pub(super) fn of_server(engine: &'e Engine<C>) -> Self {
+        let what = Waiting::new(WaitFor::Arrival);
+        let mut wait = Self::new(engine, what, |_| {
+            Patience::for_message(WaitPolicy::OF_SERVER)
+        });
+        wait.is_of_program = false;
+        wait
     }
 
     /// One poll, and the step after an empty one.
@@ -173,6 +186,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
         let ending = self.engine.boot.attend();
         match step {
             Step::Spin => {}
+            Step::Look if !self.is_of_program => {}
             Step::Look => {
                 self.look();
                 self.look_for_quiescence(deadline);
@@ -180,8 +194,12 @@ impl<'e, C: Conduit> Wait<'e, C> {
             Step::Yield => self.engine.give_way(),
             Step::Sleep(time) => {
                 argonet_trace::rest();
-                self.look();
-                let looks_again = self.look_for_quiescence(deadline);
+                let looks_again = if self.is_of_program {
+                    self.look();
+                    self.look_for_quiescence(deadline)
+                } else {
+                    None
+                };
                 if self.engine.background.stepped_since(self.seen) {
                     return;
                 }
@@ -205,7 +223,11 @@ impl<'e, C: Conduit> Wait<'e, C> {
                         || self.engine.cells_can_advance()
                         || self.engine.background.stepped_since(seen_of_others)
                 };
-                self.engine.conduit.sleep_unless(Some(time), seen, &come);
+                let sleep = || self.engine.conduit.sleep_unless(Some(time), seen, &come);
+                match self.is_of_program {
+                    true => sleep(),
+                    false => self.engine.server.rest(sleep),
+                }
             }
         }
     }
