@@ -44,12 +44,17 @@ fn run(world: &World, scale: u32) -> Result<(), Box<dyn Error>> {
     let both = own
         .map(|number| edge(scale, number))
         .flat_map(|[a, b]| [[a, b], [b, a]]);
-    let mut adjacent = vec![Vec::new(); count.div_ceil(ranks) as usize];
-    for [from, to] in moved(world, both.map(|edge| (edge[0] % ranks, edge)))? {
-        adjacent[(from / ranks) as usize].push(to);
-    }
+    let mut edges = moved(world, both.map(|edge| (edge[0] % ranks, edge)))?;
+    edges.sort_unstable();
+    let adjacent: Vec<u64> = edges.iter().map(|[_, to]| *to).collect();
+    // Where the edges of a vertex begin.
+    let first = |vertex| edges.partition_point(|[from, _]| *from < vertex);
+    let first: Vec<usize> = (me..=count + 2 * ranks)
+        .step_by(ranks as usize)
+        .map(first)
+        .collect();
     let begun = Instant::now();
-    let mut visited = vec![false; adjacent.len()];
+    let mut visited = vec![false; first.len()];
     let mut level = Vec::from_iter((me == 0).then_some(0u64));
     let (mut levels, mut reached) = (0, 0);
     loop {
@@ -61,9 +66,10 @@ fn run(world: &World, scale: u32) -> Result<(), Box<dyn Error>> {
             break;
         }
         (levels, reached) = (levels + 1, reached + size);
-        let next = level
-            .iter()
-            .flat_map(|vertex| &adjacent[(vertex / ranks) as usize]);
+        let next = level.iter().flat_map(|vertex| {
+            let own = (vertex / ranks) as usize;
+            &adjacent[first[own]..first[own + 1]]
+        });
         level = moved(world, next.map(|vertex| (vertex % ranks, *vertex)))?;
     }
     if world.rank() == Rank(0) {

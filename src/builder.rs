@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
 use crate::process;
+use crate::progress::Wakers;
 use crate::registry;
 use crate::rpc::{Calls, ObjectContext, Rpc, RpcContext, RpcEntry, RpcOn, Run};
 use crate::token::Token;
@@ -355,6 +356,7 @@ impl Builder {
             engine: joined.engine,
             memory: Memory::new(own, joined.limit, joined.published, on_host),
             calls,
+            wakers: Wakers::default(),
             placement: joined.placement,
         }))
     }

@@ -83,7 +83,9 @@ enum State<'w, B> {
 ///
 /// [`World::block_on`] sleeps where nothing happens. Under an executor that knows nothing of this
 /// library, an operation asks to be polled again at once, unless there is a [progress
-/// thread](World::start_progress_thread), which wakes it.
+/// thread](World::start_progress_thread), which wakes it when something has come to the rank, and
+/// twice a second. Operations of an [`RpcContext`](crate::RpcContext) ask at once. A waker that
+/// panics on that thread ends the job.
 #[must_use = "an operation is complete only after `wait` or `.await`"]
 pub struct Op<'w, B> {
     world: &'w dyn Progress,

@@ -2,42 +2,65 @@
 
 use crate::error::{Error, Result};
 use crate::process;
-use crate::world::{Inner, Par, World};
+use crate::world::{Inner, Par, Threading, World};
+use argonet_boot::Waiting;
 use argonet_conduit::Conduit;
-use core::sync::atomic::{AtomicBool, Ordering};
+use argonet_engine::{BarrierKind, PANIC_CODE};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::Waker;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 /// Tasks of executors that wait for operations.
 #[derive(Default)]
-struct Wakers {
+pub(crate) struct Wakers {
     list: Mutex<Vec<Waker>>,
-    /// Whether there are some.
-    any: AtomicBool,
+    /// Threads that run functions with a context: the one that wakes may be among them.
+    busy: AtomicU32,
 }
 
 impl Wakers {
-    fn wake_all(&self) {
-        if !self.any.load(Ordering::Acquire) {
-            return;
+    /// Wakes a task when something has come or is complete.
+    ///
+    /// It looks for its operation once more after this.
+    fn add(&self, waker: &Waker) {
+        let mut list = self.list.lock();
+        if !list.iter().any(|known| known.will_wake(waker)) {
+            list.push(waker.clone());
         }
-        let wakers = {
-            let mut list = self.list.lock();
-            self.any.store(false, Ordering::Release);
-            core::mem::take(&mut *list)
-        };
+    }
+
+    /// Runs functions that may take long; meanwhile tasks look by themselves.
+    pub(crate) fn while_busy<R>(&self, run: impl FnOnce() -> R) -> R {
+        self.busy.fetch_add(1, Ordering::SeqCst);
+        self.wake_all();
+        let result = run();
+        self.busy.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+
+    fn wake_all(&self) {
+        // A waker may call the library.
+        let wakers = core::mem::take(&mut *self.list.lock());
         wakers.into_iter().for_each(Waker::wake);
     }
 }
 
-/// The thread, which ends with this value.
+/// The thread, and what ends it.
 pub(crate) struct ProgressThread {
     inner: Arc<Inner>,
-    is_over: Arc<AtomicBool>,
-    wakers: Arc<Wakers>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// The thread is to end.
+    is_over: AtomicBool,
+    /// It makes no call any more.
+    has_ended: AtomicBool,
 }
 
 impl World<Par> {
@@ -50,9 +73,12 @@ impl World<Par> {
     ///
     /// It sleeps until a message comes, then runs its handler: some ten microseconds later than a
     /// thread that polls, and on a processor of its own if there is one. Where threads of the
-    /// program take messages themselves, it leaves them to those for 0.2 ms at a time. Handlers,
-    /// remote procedures and functions for [lost ranks](crate::Builder::on_peer_lost) run on it as
-    /// on any thread that polls.
+    /// program take messages themselves, it leaves them to those, for 0.2 ms at a time: a message
+    /// that comes after their last poll waits as long. Handlers, remote procedures and functions
+    /// for [lost ranks](crate::Builder::on_peer_lost) run on it as on any thread that polls; in a
+    /// [quiet](World::quiet) phase it rests.
+    ///
+    /// It also wakes futures: see [`Op`](crate::Op).
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -79,58 +105,113 @@ impl World<Par> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Thread`] if the system gives no thread.
+    /// [`Error::Thread`] if the system gives no thread;
+    /// [`AmError::TooManyThreads`](crate::AmError::TooManyThreads), as it counts among the threads
+    /// that communicate.
     pub fn start_progress_thread(&mut self) -> Result<()> {
         if self.progress.is_some() {
             return Ok(());
         }
-        let is_over = Arc::new(AtomicBool::new(false));
-        let wakers = Arc::<Wakers>::default();
-        let (inner, over) = (Arc::clone(&self.inner), Arc::clone(&is_over));
-        let waiting = Arc::clone(&wakers);
-        let serve = move || {
-            let is_over = || over.load(Ordering::Acquire);
-            let served = || waiting.wake_all();
-            process::with(|ctx| inner.engine.serve_peers(ctx, &is_over, &served));
-            // They go on without it.
-            waiting.wake_all();
+        let shared = Arc::<Shared>::default();
+        let (begun, begins) = sync_channel(1);
+        let serve = {
+            let (inner, shared) = (Arc::clone(&self.inner), Arc::clone(&shared));
+            move || {
+                let permitted = process::with(|ctx| inner.engine.permit_server(ctx));
+                let may_serve = permitted.is_ok();
+                // The other side waits for it.
+                let _ = begun.send(permitted);
+                if may_serve {
+                    serve(&inner, &shared);
+                }
+            }
         };
+        let rank = self.rank();
         let thread = argonet_base::threads::spawn("argonet-progress", serve);
-        let thread = thread.map_err(|cause| Error::Thread {
-            rank: self.rank(),
-            cause,
-        })?;
+        let thread = thread.map_err(|cause| Error::Thread { rank, cause })?;
+        match begins.recv() {
+            Ok(permitted) => permitted?,
+            Err(_) => unreachable!("the thread sends before it ends"),
+        }
         self.progress = Some(ProgressThread {
             inner: Arc::clone(&self.inner),
-            is_over,
-            wakers,
+            shared,
             thread: Some(thread),
         });
         Ok(())
     }
 }
 
+/// What the thread does.
+fn serve(inner: &Inner, shared: &Shared) {
+    let unfinished = Unfinished(inner);
+    let is_over = || shared.is_over.load(Ordering::Acquire);
+    let served = || inner.wakers.wake_all();
+    process::with(|ctx| inner.engine.serve_peers(ctx, &is_over, &served));
+    // They go on without it.
+    inner.wakers.wake_all();
+    core::mem::forget(unfinished);
+    shared.has_ended.store(true, Ordering::Release);
+    inner.engine.conduit().wake();
+}
+
+/// Dropped when a waker panics: others would wait for the thread without end.
+struct Unfinished<'w>(&'w Inner);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        let why = "a panic on its progress thread";
+        self.0.engine.boot().abort(PANIC_CODE, why);
+    }
+}
+
 impl ProgressThread {
-    /// Wakes a task when something has come or is complete.
-    ///
-    /// It looks for its operation once more after this.
+    /// Has a task polled again when its operation may be complete; it looks once more after this.
     pub(crate) fn wake_later(&self, waker: &Waker) {
-        let mut list = self.wakers.list.lock();
-        if !list.iter().any(|known| known.will_wake(waker)) {
-            list.push(waker.clone());
+        let wakers = &self.inner.wakers;
+        wakers.add(waker);
+        if wakers.busy.load(Ordering::SeqCst) > 0 {
+            waker.wake_by_ref();
         }
-        self.wakers.any.store(true, Ordering::Release);
+        self.inner.engine.nudge_server();
+    }
+
+    /// Waits until the thread serves no more, for a world that leaves.
+    pub(crate) fn end<M: Threading>(mut self, world: &World<M>) -> Result<()> {
+        self.ask_to_end();
+        if self.is_this_thread() {
+            return Ok(());
+        }
+        let what = Waiting::new(BarrierKind::Finalize.into());
+        let ended = || self.shared.has_ended.load(Ordering::Acquire);
+        let waited = process::with(|ctx| world.engine().wait_until(ctx, what, ended));
+        self.join();
+        Ok(waited?)
+    }
+
+    fn ask_to_end(&self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        self.inner.engine.conduit().wake();
+    }
+
+    fn is_this_thread(&self) -> bool {
+        let thread = self.thread.as_ref().map(|thread| thread.thread().id());
+        thread == Some(std::thread::current().id())
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic on it has ended the job.
+            let _ = thread.join();
+        }
     }
 }
 
 impl Drop for ProgressThread {
-    /// Waits for what runs on the thread.
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Release);
-        self.inner.engine.conduit().wake();
-        if let Some(thread) = self.thread.take() {
-            // A panic on it has ended the job.
-            let _ = thread.join();
+        self.ask_to_end();
+        if !self.is_this_thread() {
+            self.join();
         }
     }
 }

@@ -59,15 +59,19 @@ impl<M: Threading> World<M> {
     pub fn quiet<R>(&mut self, f: impl FnOnce(&Quiet) -> R) -> Result<R> {
         let engine = self.engine();
         let begun = process::with(|ctx| engine.drain(ctx, BarrierKind::Quiet));
+        // A progress thread would acknowledge a loss, and others would go on.
+        let held = engine.hold_server();
         // The lost rank may have entered before it was lost. A rank in `f` polls nowhere, so it
         // acknowledges no loss meanwhile, and it has acknowledged none before.
         let begun = begun.and_then(|()| engine.unless_any_lost());
         if let Err(error) = begun {
+            drop(held);
             return Err(self.left_by(error)?.into());
         }
         let unfinished = Unfinished(self);
         let result = f(&Quiet { _private: () });
         core::mem::forget(unfinished);
+        drop(held);
         let engine = self.engine();
         match process::with(|ctx| engine.barrier(ctx, BarrierKind::Quiet)) {
             Ok(()) => Ok(result),

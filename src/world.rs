@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::heap::Memory;
 use crate::limits::Limits;
 use crate::process;
-use crate::progress::ProgressThread;
+use crate::progress::{ProgressThread, Wakers};
 use crate::rpc::{Calls, run_deferred};
 use argonet_am::AmError;
 use argonet_base::{JobRank, Rank};
@@ -81,6 +81,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine<Selector>,
     pub(crate) memory: Memory,
     pub(crate) calls: Arc<Calls>,
+    pub(crate) wakers: Wakers,
     /// Where the ranks are.
     pub(crate) placement: Arc<Placement>,
 }
@@ -154,7 +155,12 @@ impl<M: Threading> World<M> {
         if inner.calls.any_deferred() {
             // The engine is part of what it calls.
             let this = Arc::downgrade(&inner);
-            let run = move || this.upgrade().map_or(0, |inner| run_deferred(&inner));
+            let run = move || {
+                this.upgrade().map_or(0, |inner| {
+                    let wakers = &inner.wakers;
+                    wakers.while_busy(|| run_deferred(&inner))
+                })
+            };
             let mark = inner.engine.on_deferred(Box::new(run));
             inner.calls.deferred.begin(mark);
         }
@@ -440,7 +446,7 @@ impl<M: Threading> World<M> {
     /// The ranks that are lost, as far as this rank knows, in the order of their losses.
     ///
     /// The order is the same at all ranks. Any thread may call it, also in a handler. It does not
-    /// poll, so a rank that does not communicate learns of no loss.
+    /// poll, so a rank that does not communicate, and has no progress thread, learns of no loss.
     ///
     /// See [`Builder::on_peer_lost`].
     #[must_use]
@@ -465,9 +471,11 @@ impl<M: Threading> World<M> {
     }
 
     fn leave(&mut self, how: Leaving) -> Result<()> {
-        // Here all that other ranks may still want is served in the drain.
-        self.progress = None;
         self.engine().begin_to_leave(how);
+        if let Some(thread) = self.progress.take() {
+            // What other ranks may still want is served in the drain.
+            thread.end(self)?;
+        }
         self.drain_for(BarrierKind::Finalize)?;
         // Only now: others wait for this rank in that drain, so a world that has not come through
         // it ends the job when it is dropped.

@@ -199,6 +199,68 @@ fn a_job_that_cannot_end_is_found_beside_it(world: &mut World<Par>) -> Result<()
     world.wait_until(|| false)
 }
 
+/// A function that communicates keeps the thread, whose tasks go on, and may wait for one of them.
+#[argonet::test(ranks = 2, conduit = ["smp", "tcp"], neighborhood_size = 1)]
+fn tasks_go_on_while_a_function_keeps_it(world: &mut World<Par>) -> Result<()> {
+    argonet::rpc! {
+        fn keep(ctx) -> bool {
+            // The program's thread may have taken it in a barrier, and could not go on then.
+            let is_kept = std::thread::current().name() == Some("argonet-progress");
+            CALLS.store(1, Ordering::Relaxed);
+            if is_kept {
+                ctx.wait_until(|| ENDS.load(Ordering::Relaxed) == 1).unwrap();
+            }
+            is_kept
+        }
+    }
+    world.start_progress_thread()?;
+    world.barrier()?;
+    let mut kept = 0;
+    for _ in 0..20 {
+        if world.rank() == Rank(0) {
+            kept += u32::from(world.rpc(Rank(1), &keep, ())?.wait()?);
+        } else {
+            while CALLS.swap(0, Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            let (sum, _) = run_parked(world.rpc(Rank(0), &add, (0,))?);
+            sum?;
+            ENDS.store(1, Ordering::Relaxed);
+        }
+        world.barrier()?;
+        ENDS.store(0, Ordering::Relaxed);
+        world.barrier()?;
+    }
+    assert!(
+        kept > 0 || world.rank() != Rank(0),
+        "it ran on the program's thread"
+    );
+    Ok(())
+}
+
+/// Wakes nothing.
+struct Fails;
+
+impl Wake for Fails {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker that fails");
+    }
+}
+
+#[argonet::test(ranks = 2)]
+#[should_panic(expected = "a panic on its progress thread")]
+fn a_waker_that_panics_ends_the_job(world: &mut World<Par>) -> Result<()> {
+    world.start_progress_thread()?;
+    world.barrier()?;
+    if world.rank() == Rank(0) {
+        let call = pin!(world.rpc(Rank(1), &add, (1,))?);
+        let waker = Waker::from(Arc::new(Fails));
+        assert!(call.poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    compute(1);
+    Ok(())
+}
+
 #[argonet::test(ranks = 2)]
 #[should_panic(expected = "a handler that fails")]
 fn a_panic_on_it_ends_the_job(world: &mut World<Par>) -> Result<()> {

@@ -89,6 +89,7 @@ pub use outgoing::{InParts, Outgoing};
 pub use quiescence::Leaving;
 pub use ratomic::{Atomic, AtomicBatch, AtomicWord};
 pub use regions::{RegionError, Regions};
+pub use server::HeldServer;
 pub use team::{Choice, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use traced::{Span, span, trace_handlers};

@@ -3,28 +3,54 @@
 use super::core::Engine;
 use super::thread::ThreadCtx;
 use super::waiting::Wait;
+use argonet_am::AmError;
 use argonet_conduit::Conduit;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use core::time::Duration;
+use parking_lot::Mutex;
+use std::thread::ThreadId;
+use std::time::Instant;
 
 /// How long the server leaves messages to threads of the program that have taken the last ones.
 ///
 /// Meanwhile no sender has to wake it.
 const LEFT_TO_OTHERS: Duration = Duration::from_micros(200);
 
+/// Shorter sleeps found something that the server cannot take, such as a message that another
+/// thread is handling.
+const SHORT: Duration = Duration::from_micros(20);
+
+/// What the server does.
+mod state {
+    /// It does not exist, or sleeps.
+    pub(super) const RESTS: u8 = 0;
+    /// It polls or runs a handler.
+    pub(super) const WORKS: u8 = 1;
+    /// It rests until the thread that holds it lets it go.
+    pub(super) const HELD: u8 = 2;
+}
+
 /// What other threads of the rank know of its server.
 #[derive(Default)]
 pub(super) struct Server {
-    /// It polls or runs a handler.
-    is_at_work: AtomicBool,
+    state: AtomicU8,
+    thread: Mutex<Option<ThreadId>>,
     /// It has slept since it called its client last.
     has_rested: AtomicBool,
+    /// Its last sleep was a short one.
+    was_short: AtomicBool,
+    /// The epochs of the conduit and of the background up to which its client knows what has come.
+    served: [AtomicU32; 2],
 }
 
 impl Server {
-    /// Whether it may do something now by itself.
+    /// Whether it may do something now by itself, for another thread than its own.
     pub(super) fn is_at_work(&self) -> bool {
-        self.is_at_work.load(Ordering::Acquire)
+        self.state.load(Ordering::Acquire) == state::WORKS && !self.is_this_thread()
+    }
+
+    fn is_this_thread(&self) -> bool {
+        *self.thread.lock() == Some(std::thread::current().id())
     }
 
     /// Sleeps, as the server does between polls.
@@ -32,10 +58,54 @@ impl Server {
     /// What it does after a thread has found it at rest counts as activity of the rank, which is
     /// looked for in a second round.
     pub(super) fn rest(&self, sleep: impl FnOnce()) {
-        self.is_at_work.store(false, Ordering::Release);
+        self.state.store(state::RESTS, Ordering::Release);
+        let begun = Instant::now();
         sleep();
-        self.is_at_work.store(true, Ordering::Release);
+        self.was_short
+            .store(begun.elapsed() < SHORT, Ordering::Relaxed);
+        self.work();
         self.has_rested.store(true, Ordering::Relaxed);
+    }
+
+    /// Its client knows what has come up to these epochs.
+    fn has_served(&self, epochs: [u32; 2]) {
+        for (served, epoch) in self.served.iter().zip(epochs) {
+            served.store(epoch, Ordering::Release);
+        }
+    }
+
+    /// Begins to work, once no thread holds the server.
+    fn work(&self) {
+        while !self.turn(state::WORKS) {
+            std::thread::sleep(LEFT_TO_OTHERS);
+        }
+    }
+
+    /// Leaves the state of rest for another one, if it is that.
+    fn turn(&self, to: u8) -> bool {
+        let turned =
+            self.state
+                .compare_exchange(state::RESTS, to, Ordering::AcqRel, Ordering::Relaxed);
+        turned.is_ok()
+    }
+}
+
+/// Keeps the server of a rank from polling until it is dropped.
+pub struct HeldServer<'e>(&'e Server);
+
+impl Drop for HeldServer<'_> {
+    fn drop(&mut self) {
+        self.0.state.store(state::RESTS, Ordering::Release);
+    }
+}
+
+/// Whatever ends the server: it does nothing any more.
+struct Ends<'e>(&'e Server);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        *self.0.thread.lock() = None;
+        self.0.state.store(state::RESTS, Ordering::Release);
     }
 }
 
@@ -44,27 +114,72 @@ impl<C: Conduit> Engine<C> {
     ///
     /// For one thread of a rank, which [`argonet_base::threads::spawn`] has started, so that the
     /// threads of the program count where a job is looked for that cannot end. Where those take
-    /// messages themselves it leaves them to them. Who ends it wakes the conduit.
+    /// messages themselves it leaves them to them. The thread that ends it wakes the conduit.
     ///
     /// It calls `served` after a poll, of its own or of another thread, that has taken something,
-    /// and after each sleep: what has completed an operation meanwhile has woken it.
+    /// and after each sleep: what has completed an operation meanwhile has woken it. But not while
+    /// [deferred](Self::on_deferred) code runs on it.
     pub fn serve_peers(&self, ctx: &ThreadCtx, is_over: &dyn Fn() -> bool, served: &dyn Fn()) {
-        self.server.is_at_work.store(true, Ordering::Release);
+        let server = &self.server;
+        *server.thread.lock() = Some(std::thread::current().id());
+        server.work();
+        let _ends = Ends(server);
         let mut wait = Wait::of_server(self);
-        let epochs = || (self.conduit.epoch(), self.background.epoch());
-        let mut seen = epochs();
+        let mut seen = self.epochs();
+        server.has_served(seen);
         while !is_over() {
             let taken = wait.pause(ctx);
-            let before = core::mem::replace(&mut seen, epochs());
+            let before = core::mem::replace(&mut seen, self.epochs());
             let others_took = taken == 0 && seen != before;
-            let has_rested = self.server.has_rested.swap(false, Ordering::Relaxed);
+            let has_rested = server.has_rested.swap(false, Ordering::Relaxed);
             if taken > 0 || others_took || has_rested {
                 served();
+                server.has_served(seen);
             }
-            if others_took {
-                self.server.rest(|| std::thread::sleep(LEFT_TO_OTHERS));
+            if others_took || taken == 0 && server.was_short.swap(false, Ordering::Relaxed) {
+                server.rest(|| std::thread::sleep(LEFT_TO_OTHERS));
             }
         }
-        self.server.is_at_work.store(false, Ordering::Release);
+    }
+
+    fn epochs(&self) -> [u32; 2] {
+        [self.conduit.epoch(), self.background.epoch()]
+    }
+
+    /// Whether the server, if there is one, works or has not yet called its client after the last
+    /// thing that came.
+    pub(super) fn server_owes(&self) -> bool {
+        let server = &self.server;
+        if server.is_at_work() {
+            return true;
+        }
+        let served = || server.served.iter().map(|it| it.load(Ordering::Acquire));
+        server.thread.lock().is_some() && !server.is_this_thread() && !served().eq(self.epochs())
+    }
+
+    /// Has a server that sleeps look for room at a peer, of which no wakeup comes, if something
+    /// waits for that.
+    pub fn nudge_server(&self) {
+        if self.background.is_stuck() {
+            self.conduit.wake();
+        }
+    }
+
+    /// Keeps the server, if there is one, from polling, handling and acknowledging losses.
+    ///
+    /// Waits until it rests. Not for the server's own thread.
+    pub fn hold_server(&self) -> HeldServer<'_> {
+        while !self.server.turn(state::HELD) {
+            std::thread::yield_now();
+        }
+        HeldServer(&self.server)
+    }
+
+    /// The server's context may communicate.
+    ///
+    /// # Errors
+    /// More threads than the conduit has room for.
+    pub fn permit_server(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
+        ctx.permit("serving other ranks", self.rank)
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use argonet::{
     AmError, DistObject, Distribution, Error, GlobalArray, MAX_MEDIUM, Rank, Reduction, Result,
@@ -43,6 +44,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("lost_rank_while_halos_are_exchanged", || {
         survive(5, "lost-halo", &[]);
     }),
+    ("lost_rank_while_others_have_slices", || {
+        survive(3, "lost-quiet", &[]);
+    }),
     ("lost_rank_of_a_job_of_threads", || {
         survive(4, "lost-threads", &[]);
     }),
@@ -68,6 +72,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("lost-apart", apart),
     ("lost-tasks", tasks),
     ("lost-halo", halo),
+    ("lost-quiet", quiet),
     ("lost-threads", threads),
     ("lost-unwilling", unwilling),
     ("lost-host", host_dies),
@@ -478,6 +483,38 @@ fn halo() -> Done {
     assert!(matches!(again, Err(Error::HaloBroken { .. })));
     let team = survivor.check(&v, &[LOST])?;
     exercise(world, &team, &v, 7)?;
+    Ok(())
+}
+
+/// A rank dies in a quiet phase: the others learn of it when none has a slice any more, their
+/// progress threads too.
+fn quiet() -> Done {
+    const SLOW: Rank = Rank(1);
+    let noticed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&noticed);
+    let mut world = World::builder()
+        .on_peer_lost(move |_| _ = count.fetch_add(1, Ordering::Relaxed))
+        .build_par()?;
+    world.start_progress_thread()?;
+    let mut v = SharedArray::<u64>::alloc(&world, 100)?;
+    let rank = world.rank();
+    let outcome = world.quiet(|q| {
+        let slice = v.local_mut(q);
+        slice.fill(7);
+        if rank == Rank(2) {
+            die();
+        }
+        let begun = Instant::now();
+        while rank == SLOW && begun.elapsed() < Duration::from_millis(300) {
+            assert_eq!(noticed.load(Ordering::Relaxed), 0, "a phase is not left");
+            assert!(std::hint::black_box(&*slice).iter().all(|it| *it == 7));
+        }
+    });
+    let error = outcome.expect_err("a rank is lost");
+    assert!(is_loss(&error), "{error}");
+    // What the other one does when its phase has ended too.
+    world.put_from(v.on(SLOW), &[9; 100])?;
+    world.survivors()?.barrier(&world)?;
     Ok(())
 }
 
