@@ -427,7 +427,7 @@ impl<C: Conduit> Engine<C> {
         let threads_count = may_have_threads || is_of_the_client(what.what);
         by_others
             && self.background.pending() & kind::DEFERRED == 0
-            && !self.server_owes()
+            && !self.server.owes(self.epochs())
             && self.nothing_is_left()
             && !(threads_count && self.boot.other_threads_may_act())
     }

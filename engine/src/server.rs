@@ -44,27 +44,39 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Whether it may do something now by itself, for another thread than its own.
-    pub(super) fn is_at_work(&self) -> bool {
-        self.state.load(Ordering::Acquire) == state::WORKS && !self.is_this_thread()
-    }
-
-    fn is_this_thread(&self) -> bool {
-        *self.thread.lock() == Some(std::thread::current().id())
-    }
-
-    /// Sleeps, as the server does between polls.
+    /// Begins to sleep, as the server does between polls; returns when that was.
     ///
     /// What it does after a thread has found it at rest counts as activity of the rank, which is
     /// looked for in a second round.
-    pub(super) fn rest(&self, sleep: impl FnOnce()) {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_rest(&self) -> Instant {
         self.state.store(state::RESTS, Ordering::Release);
-        let begun = Instant::now();
-        sleep();
+        Instant::now()
+    }
+
+    /// Has slept since then.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_rest(&self, begun: Instant) {
         self.was_short
             .store(begun.elapsed() < SHORT, Ordering::Relaxed);
         self.work();
         self.has_rested.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server, if there is one, works or has not yet called its client after the last
+    /// thing that came.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn owes(&self, epochs: [u32; 2]) -> bool {
+        let thread = *self.thread.lock();
+        if thread.is_none() || thread == Some(std::thread::current().id()) {
+            return false;
+        }
+        let mut served = self.served.iter().zip(epochs);
+        self.state.load(Ordering::Acquire) == state::WORKS
+            || served.any(|(served, epoch)| served.load(Ordering::Acquire) != epoch)
     }
 
     /// Its client knows what has come up to these epochs.
@@ -137,24 +149,16 @@ impl<C: Conduit> Engine<C> {
                 server.has_served(seen);
             }
             if others_took || taken == 0 && server.was_short.swap(false, Ordering::Relaxed) {
-                server.rest(|| std::thread::sleep(LEFT_TO_OTHERS));
+                let begun = server.begin_rest();
+                std::thread::sleep(LEFT_TO_OTHERS);
+                server.end_rest(begun);
             }
         }
     }
 
-    fn epochs(&self) -> [u32; 2] {
+    /// Numbers that change with what polls take, and with steps in the background.
+    pub(super) fn epochs(&self) -> [u32; 2] {
         [self.conduit.epoch(), self.background.epoch()]
-    }
-
-    /// Whether the server, if there is one, works or has not yet called its client after the last
-    /// thing that came.
-    pub(super) fn server_owes(&self) -> bool {
-        let server = &self.server;
-        if server.is_at_work() {
-            return true;
-        }
-        let served = || server.served.iter().map(|it| it.load(Ordering::Acquire));
-        server.thread.lock().is_some() && !server.is_this_thread() && !served().eq(self.epochs())
     }
 
     /// Has a server that sleeps look for room at a peer, of which no wakeup comes, if something

@@ -223,10 +223,11 @@ impl<'e, C: Conduit> Wait<'e, C> {
                         || self.engine.cells_can_advance()
                         || self.engine.background.stepped_since(seen_of_others)
                 };
-                let sleep = || self.engine.conduit.sleep_unless(Some(time), seen, &come);
-                match self.is_of_program {
-                    true => sleep(),
-                    false => self.engine.server.rest(sleep),
+                let server = &self.engine.server;
+                let rests = (!self.is_of_program).then(|| server.begin_rest());
+                self.engine.conduit.sleep_unless(Some(time), seen, &come);
+                if let Some(begun) = rests {
+                    server.end_rest(begun);
                 }
             }
         }
