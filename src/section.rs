@@ -201,6 +201,23 @@ fn stretched((lowest, highest): (i128, i128), (count, stride): (usize, isize)) -
     )
 }
 
+/// Whether a range lies in a dimension of so many elements.
+pub(crate) fn check_range(
+    dimension: usize,
+    extent: usize,
+    &Range { start, end }: &Range<usize>,
+) -> Result<(), SectionError> {
+    if start <= end && end <= extent {
+        return Ok(());
+    }
+    Err(SectionError::NoSuchRange {
+        dimension,
+        start,
+        end,
+        extent,
+    })
+}
+
 impl Section {
     /// The element `first` and those that counts and strides lead to.
     ///
@@ -242,15 +259,8 @@ impl Section {
         let (mut first, mut stride) = (0usize, 1usize);
         let mut dims = Vec::with_capacity(extents.len());
         for (dimension, (&extent, range)) in extents.iter().zip(ranges).enumerate().rev() {
+            check_range(dimension, extent, range)?;
             let Range { start, end } = *range;
-            if start > end || end > extent {
-                return Err(SectionError::NoSuchRange {
-                    dimension,
-                    start,
-                    end,
-                    extent,
-                });
-            }
             // Beyond all numbers it is beyond all arrays too.
             first = first.saturating_add(start.saturating_mul(stride));
             dims.push((end - start, isize::try_from(stride).unwrap_or(isize::MAX)));

@@ -124,8 +124,10 @@ pub enum Spread {
 /// assert_eq!(plate.own_indices(), Some([0..100, 0..60]));
 /// // What no ranks can have is refused on all of them.
 /// let wrong = Distribution::new([100, 60], [Spread::Block; 2]).grid([3, 5]);
-/// let refused = GlobalArray::<f64, 2>::alloc(&world, wrong);
-/// assert!(matches!(refused, Err(Error::Distribution(DistributionError::Grid { places: 15, .. }))));
+/// let Err(Error::Distribution(refused)) = GlobalArray::<f64, 2>::alloc(&world, wrong) else {
+///     panic!("a grid of 15 places");
+/// };
+/// assert!(matches!(refused, DistributionError::Grid { places: 15, .. }));
 /// ```
 ///
 /// Source: High Performance Fortran 2.0, 3.3 (`BLOCK`, `CYCLIC`, `CYCLIC(k)`, `*`); its blocks have

@@ -276,8 +276,8 @@ impl<T: Global, const D: usize> GlobalArray<T, D> {
     ///         new[[cell]] = old[[cell - 1]] + old[[cell + 1]];
     ///     }
     /// }).unwrap();
-    /// assert_eq!(new.get_vec(&world, 0..12).unwrap(), [12, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20,
-    /// 10]);
+    /// let sums = new.get_vec(&world, 0..12).unwrap();
+    /// assert_eq!(sums, [12, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 10]);
     /// ```
     ///
     /// # Errors

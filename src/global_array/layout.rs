@@ -1,7 +1,7 @@
 //! Where the elements of a global array lie in the memory of their ranks.
 
 use super::axis::{Axis, Run};
-use crate::section::{Section, SectionError};
+use crate::section::{Section, SectionError, check_range};
 use core::ops::Range;
 
 /// Which place of the grid has an element, and where in its memory that lies.
@@ -186,18 +186,9 @@ impl<const D: usize> Layout<D> {
     /// # Errors
     /// The first range that leaves its dimension.
     pub(super) fn check(&self, region: &[Range<usize>; D]) -> Result<(), SectionError> {
-        for (dimension, (range, axis)) in region.iter().zip(&self.axes).enumerate() {
-            let (Range { start, end }, extent) = (range.clone(), axis.extent());
-            if start > end || end > extent {
-                return Err(SectionError::NoSuchRange {
-                    dimension,
-                    start,
-                    end,
-                    extent,
-                });
-            }
-        }
-        Ok(())
+        let mut ranges = region.iter().zip(&self.axes).enumerate();
+        ranges
+            .try_for_each(|(dimension, (range, axis))| check_range(dimension, axis.extent(), range))
     }
 
     /// The most elements that go to one rank beside another in a dimension, with those that came
