@@ -12,16 +12,21 @@
 //! # Draining
 //!
 //! Such code sends messages that make others run such code, so a drain is over only when no chain
-//! goes on. A rank is *idle* when no such code waits or runs here, and its conduit is quiescent: a
-//! network's when all that the rank has sent has been handled, that of shared memory when the rank
-//! has taken all that was sent to it. Ranks enter barriers, each when it is idle, and say whether
-//! they have run any such code since they were idle before the one before.
+//! goes on. A rank is *idle* when no such code waits or runs here, no handler has left anything to
+//! be sent, and its conduit is quiescent: a network's when all that the rank has sent has been
+//! handled, that of shared memory when the rank has taken all that was sent to it. Ranks enter
+//! barriers, each when it is idle, and say whether they have run any such code since they were
+//! idle before the one before.
 //!
-//! If none has, nothing is left. Say that each rank was idle at a time A, entered a barrier, was
-//! idle again at B, and has run no such code in between. A message that calls for such code was
-//! sent before its sender's A. Over a network it had been handled by then; in shared memory it lay
-//! before its target when the barrier ended, so before the target's B. Either way the target has
-//! run the code before its own A, or would not have been idle at B.
+//! If none has, nothing of the kind is left. Say that each rank was idle at a time A, entered a
+//! barrier, was idle again at B, and has run no such code in between. A message that calls for such
+//! code was sent before its sender's A. Over a network it had been handled by then; in shared
+//! memory it lay before its target when the barrier ended, so before the target's B. Either way the
+//! target has run the code before its own A, or would not have been idle at B.
+//!
+//! Messages and replies of plain handlers need a barrier more. After the first one no rank sends
+//! requests. When ranks enter the second one, each being idle, all requests have been handled and
+//! so all replies are sent; when they enter the third one, those have been handled, too.
 
 use super::background::{Background, kind};
 use super::core::Engine;
@@ -119,12 +124,12 @@ impl<C: Conduit> Engine<C> {
 
     /// Whether this rank is idle, and has been since the count of what it has run was loaded.
     ///
-    /// The conduit first: a handler of another thread that took the last message has set the mark
-    /// by then. Then the mark: a thread that clears it counts as running since before that. The
-    /// count again last: such a thread may have come and gone in between.
+    /// Messages first: a handler of another thread that took the last one has set the mark by then.
+    /// Then the mark: a thread that clears it counts as running since before that. The count again
+    /// last: such a thread may have come and gone in between.
     pub(super) fn is_idle_since(&self, ran: u64) -> bool {
         let deferred = &self.background.deferred;
-        if !self.conduit.is_quiescent() {
+        if !self.nothing_is_left() {
             return false;
         }
         fence(Ordering::Acquire);
@@ -135,30 +140,51 @@ impl<C: Conduit> Engine<C> {
         deferred.running.load(Ordering::Acquire) == 0 && deferred.ran.load(Ordering::Relaxed) == ran
     }
 
-    /// Waits until no rank has such code to run, with barriers of that kind.
-    ///
-    /// Collective; polls.
-    pub(super) fn drain_deferred(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
+    /// Waits until this rank is idle; how often it has run such code by then.
+    fn wait_idle(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<u64, AmError> {
         let deferred = &self.background.deferred;
-        if deferred.run.get().is_none() {
-            return Ok(());
+        let mut lost = Ok(());
+        let mut ran = 0;
+        self.wait_until(ctx, Waiting::new(kind.into()), || {
+            lost = self.unless_any_lost();
+            ran = deferred.count();
+            let is_over = lost.is_err() || self.is_idle_since(ran);
+            // Others wait likewise.
+            self.conduit.acknowledge();
+            is_over
+        })?;
+        lost.map(|()| ran)
+    }
+
+    /// Waits until nothing that any rank sent before is left anywhere, with barriers of that kind.
+    ///
+    /// Collective; polls. `entered` is called once all ranks have entered.
+    pub(super) fn drain_all(
+        &self,
+        ctx: &ThreadCtx,
+        kind: BarrierKind,
+        entered: impl FnOnce() -> Result<(), AmError>,
+    ) -> Result<(), AmError> {
+        let mut before = 0;
+        if self.background.deferred.run.get().is_some() {
+            before = self.wait_idle(ctx, kind)?;
         }
-        let mut before = None;
+        self.barrier_while(ctx, kind, false)?;
+        entered()?;
         loop {
-            let mut lost = Ok(());
-            let mut ran = 0;
-            self.wait_until(ctx, Waiting::new(kind.into()), || {
-                lost = self.unless_any_lost();
-                ran = deferred.count();
-                lost.is_err() || self.is_idle_since(ran)
-            })?;
-            lost?;
-            let goes_on = before != Some(ran);
-            before = Some(ran);
+            let ran = self.wait_idle(ctx, kind)?;
+            let goes_on = core::mem::replace(&mut before, ran) != ran;
             if !self.barrier_while(ctx, kind, goes_on)? {
-                return Ok(());
+                break;
             }
         }
+        self.wait_idle(ctx, kind)?;
+        if kind == BarrierKind::Finalize {
+            // Here every operation of this rank is done.
+            argonet_trace::end(true);
+        }
+        self.barrier_while(ctx, kind, false)?;
+        Ok(())
     }
 
     /// Runs no such code any more: what waits is given up.

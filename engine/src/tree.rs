@@ -308,14 +308,19 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
     pub fn drain(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
-        // After the first barrier no rank sends requests; when all that was sent has been handled,
-        // all replies are sent, which the second barrier makes certain.
         ctx.permit_collective("draining", self.rank)?;
         let mut span = span(ctx, Kind::Drain);
         if let Some(span) = span.as_mut().filter(|_| kind == BarrierKind::Finalize) {
             span.forget();
         }
-        let drained = self.drain_all(ctx, kind);
+        let drained = self.drain_all(ctx, kind, || {
+            if kind == BarrierKind::Finalize {
+                self.all_leave();
+                // No rank makes another call, so the sequences of calls are complete.
+                self.leave_teams_with_slots(ctx)?;
+            }
+            Ok(())
+        });
         match drained {
             // No rank communicates any more.
             Err(AmError::PeerLost { .. }) if kind == BarrierKind::Finalize => {
@@ -326,29 +331,6 @@ impl<C: Conduit> Engine<C> {
             }
             drained => drained,
         }
-    }
-
-    fn drain_all(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
-        self.drain_deferred(ctx, kind)?;
-        for round in 0..2 {
-            self.barrier(ctx, kind)?;
-            if round == 0 && kind == BarrierKind::Finalize {
-                self.all_leave();
-                // No rank makes another call, so the sequences of calls are complete.
-                self.leave_teams_with_slots(ctx)?;
-            }
-            let mut lost = Ok(());
-            self.wait_until(ctx, Waiting::new(kind.into()), || {
-                lost = self.unless_any_lost();
-                lost.is_err() || self.nothing_is_left()
-            })?;
-            lost?;
-        }
-        if kind == BarrierKind::Finalize {
-            // Here every operation of this rank is done.
-            argonet_trace::end(true);
-        }
-        self.barrier(ctx, kind)
     }
 
     /// One pass up and down a binomial tree with at most [`CHUNK`] bytes, of an operation of

@@ -350,6 +350,12 @@ impl Conduit for Selector {
                 .is_none_or(|remote| remote.network.is_quiescent())
     }
 
+    fn acknowledge(&self) {
+        if let Some(remote) = &self.remote {
+            remote.network.acknowledge();
+        }
+    }
+
     /// Each conduit's number only grows, so their sum is another one when any is.
     #[inline]
     fn epoch(&self) -> u32 {

@@ -313,6 +313,10 @@ impl<R: Rails> Conduit for Channel<R> {
         !self.core.has_work() && self.core.is_quiescent()
     }
 
+    fn acknowledge(&self) {
+        self.core.acknowledge_all();
+    }
+
     fn epoch(&self) -> u32 {
         self.core.sleepers.epoch()
     }
