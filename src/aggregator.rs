@@ -85,7 +85,7 @@ pub struct Aggregator<'w, T: Atomic, M: Threading = Seq> {
     /// The ranks with operations that are held, by the times of the oldest ones; also some whose
     /// operations have been sent since.
     by_age: VecDeque<(Instant, usize)>,
-    in_flight: VecDeque<InFlight<'w>>,
+    in_flight: VecDeque<InFlight<'w, M>>,
     /// Of batches that are complete, for those to come.
     spare: Vec<Buffers>,
     /// Of all operations that have one, in the order of the calls; those that are not known yet are
@@ -108,8 +108,8 @@ struct Held<T> {
 }
 
 /// A batch that has been sent.
-struct InFlight<'w> {
-    op: Op<'w, Vec<u64>>,
+struct InFlight<'w, M: Threading> {
+    op: Op<'w, Vec<u64>, M>,
     places: Vec<usize>,
 }
 
@@ -448,7 +448,7 @@ impl<T: Atomic, M: Threading> Aggregator<'_, T, M> {
     }
 
     /// Waits for a batch whose result is not known, and puts its values where they belong.
-    fn finish(&mut self, batch: InFlight<'_>, result: Option<Result<Vec<u64>>>) {
+    fn finish(&mut self, batch: InFlight<'_, M>, result: Option<Result<Vec<u64>>>) {
         let InFlight { op, mut places } = batch;
         match result.unwrap_or_else(|| op.wait()) {
             Ok(values) => {

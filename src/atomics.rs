@@ -276,7 +276,11 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// As [`fetch_add`](Self::fetch_add).
-    pub fn start_atomic<T: Atomic>(&self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<Op<'_, ()>> {
+    pub fn start_atomic<T: Atomic>(
+        &self,
+        at: GlobalPtr<T>,
+        op: AtomicOp<T>,
+    ) -> Result<Op<'_, (), M>> {
         started::start(self, at, op.plain(), |_| ())
     }
 
@@ -288,7 +292,11 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// As [`fetch_add`](Self::fetch_add).
-    pub fn start_fetch<T: Atomic>(&self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<Op<'_, T>> {
+    pub fn start_fetch<T: Atomic>(
+        &self,
+        at: GlobalPtr<T>,
+        op: AtomicOp<T>,
+    ) -> Result<Op<'_, T, M>> {
         started::start(self, at, op.fetching(), |before| before)
     }
 }

@@ -17,7 +17,9 @@ use crate::{
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
+use core::future::Future;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
+use std::rc::Rc;
 
 // A `World<Seq>`, and each value that calls through it, stays on the thread that made it.
 assert_not_impl_any!(World<Seq>: Send, Sync);
@@ -82,10 +84,14 @@ assert_impl_all!(Quiet: Send, Sync);
 assert_impl_all!(LocalView<'static, u64, 2>: Send, Sync);
 assert_impl_all!(LocalViewMut<'static, u64, 2>: Send, Sync);
 
-// The thread that began an operation waits for it, as operations under way count in that thread's
-// context.
+// Operations go where their world is used.
 assert_not_impl_any!(Op<'static, Box<[u8]>>: Send, Sync);
 assert_not_impl_any!(Op<'static, Rank>: Send, Sync);
+assert_impl_all!(Op<'static, Box<[u8]>, Par>: Send, Future);
+assert_impl_all!(Op<'static, Vec<Rank>, Par>: Send, Future);
+assert_not_impl_any!(Op<'static, Box<[u8]>, Par>: Sync);
+assert_not_impl_any!(Op<'static, Rc<u8>, Par>: Send);
+// A scope's buffers are borrowed until the thread that began it has waited.
 assert_not_impl_any!(Scope<'static, 'static, Seq>: Send, Sync);
 assert_not_impl_any!(Scope<'static, 'static, Par>: Send, Sync);
 assert_not_impl_any!(PreparedPayload<'static>: Send, Sync);

@@ -30,6 +30,8 @@ mod collectives {}
 #[doc = include_str!("../docs/book/src/overlap.md")]
 mod overlap {}
 
+#[doc = include_str!("../docs/book/src/async.md")]
+mod asynchronous {}
 #[doc = include_str!("../docs/book/src/threads.md")]
 mod threads {}
 

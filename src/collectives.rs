@@ -264,27 +264,27 @@ impl<'w, M: Threading> Collectives<'w, M> {
     ///
     /// # Safety
     /// The call's memory is that of `buffers`, which own it wherever they are moved.
-    unsafe fn start<B: 'w, R: 'w>(
+    unsafe fn start<B: Send + 'static, R: 'static>(
         &self,
         call: Call,
         buffers: B,
-        result: impl Fn(B) -> R + 'w,
-    ) -> Result<Op<'w, R>> {
+        result: impl Fn(B) -> R + Send + 'static,
+    ) -> Result<Op<'w, R, M>> {
         // SAFETY: this function's contract; `Lent` keeps the buffers until the event is complete.
         let event = unsafe { self.call(call) }?;
         Ok(self.op(event, buffers, result))
     }
 
     /// The operation of an event, which keeps the buffers.
-    fn op<B: 'w, R: 'w>(
+    fn op<B: Send + 'static, R: 'static>(
         &self,
         event: Event,
         buffers: B,
-        result: impl Fn(B) -> R + 'w,
-    ) -> Op<'w, R> {
+        result: impl Fn(B) -> R + Send + 'static,
+    ) -> Op<'w, R, M> {
         let world = self.world;
         let mut lent = Lent::new(event, buffers);
-        Op::waiting(world, move || {
+        Op::waiting(world, move |world: &World<M>| {
             lent.take(world).map(|taken| taken.map(&result))
         })
     }

@@ -137,7 +137,7 @@ impl<T: InstanceIn<M>, M: Threading> DistObject<T, M> {
         to: Rank,
         function: &RpcOn<T, A, R>,
         args: A,
-    ) -> Result<Op<'w, R>>
+    ) -> Result<Op<'w, R, M>>
     where
         A: Serialize,
         R: DeserializeOwned,

@@ -7,8 +7,9 @@ use argonet_boot::Waiting;
 use argonet_conduit::Conduit;
 use argonet_engine::{BarrierKind, PANIC_CODE};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use core::task::Waker;
+use core::task::{RawWakerVTable, Waker};
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
@@ -16,7 +17,8 @@ use std::thread::JoinHandle;
 /// Tasks of executors that wait for operations.
 #[derive(Default)]
 pub(crate) struct Wakers {
-    list: Mutex<Vec<Waker>>,
+    /// By what they wake: of a task that is polled again before it is woken there is one.
+    list: Mutex<HashMap<(usize, usize), Waker>>,
     /// Threads that run functions with a context: the one that wakes may be among them.
     busy: AtomicU32,
 }
@@ -26,10 +28,15 @@ impl Wakers {
     ///
     /// It looks for its operation once more after this.
     fn add(&self, waker: &Waker) {
+        let table: *const RawWakerVTable = waker.vtable();
+        let task = (waker.data().addr(), table.addr());
         let mut list = self.list.lock();
-        if !list.iter().any(|known| known.will_wake(waker)) {
-            list.push(waker.clone());
-        }
+        list.entry(task).or_insert_with(|| waker.clone());
+    }
+
+    /// Whether a task waits.
+    fn any(&self) -> bool {
+        !self.list.lock().is_empty()
     }
 
     /// Runs functions that may take long; meanwhile tasks look by themselves.
@@ -44,7 +51,7 @@ impl Wakers {
     fn wake_all(&self) {
         // A waker may call the library.
         let wakers = core::mem::take(&mut *self.list.lock());
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_values().for_each(Waker::wake);
     }
 }
 
@@ -74,8 +81,9 @@ impl World<Par> {
     /// It sleeps until a message comes, then runs its handler: some ten microseconds later than a
     /// thread that polls, and on a processor of its own if there is one. Where threads of the
     /// program take messages themselves, it leaves them to those, for 0.2 ms at a time: a message
-    /// that comes after their last poll waits as long. Handlers, remote procedures and functions
-    /// for [lost ranks](crate::Builder::on_peer_lost) run on it as on any thread that polls; in a
+    /// that comes after their last poll waits as long. It does not while a task of an executor
+    /// waits for an operation. Handlers, remote procedures and functions for [lost
+    /// ranks](crate::Builder::on_peer_lost) run on it as on any thread that polls; in a
     /// [quiet](World::quiet) phase it rests.
     ///
     /// It also wakes futures: see [`Op`](crate::Op).
@@ -147,7 +155,11 @@ fn serve(inner: &Inner, shared: &Shared) {
     let unfinished = Unfinished(inner);
     let is_over = || shared.is_over.load(Ordering::Acquire);
     let served = || inner.wakers.wake_all();
-    process::with(|ctx| inner.engine.serve_peers(ctx, &is_over, &served));
+    let is_awaited = || inner.wakers.any();
+    process::with(|ctx| {
+        let engine = &inner.engine;
+        engine.serve_peers(ctx, &is_over, &is_awaited, &served);
+    });
     // They go on without it.
     inner.wakers.wake_all();
     core::mem::forget(unfinished);
@@ -166,14 +178,29 @@ impl Drop for Unfinished<'_> {
 }
 
 impl ProgressThread {
+    /// Whether it runs functions that may take long.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.inner.wakers.busy.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether it is going to poll for another task, and an operation can do without a poll.
+    pub(crate) fn serves_tasks(&self) -> bool {
+        let wakers = &self.inner.wakers;
+        wakers.any() && !self.is_busy() && !self.inner.engine.has_background()
+    }
+
     /// Has a task polled again when its operation may be complete; it looks once more after this.
     pub(crate) fn wake_later(&self, waker: &Waker) {
         let wakers = &self.inner.wakers;
         wakers.add(waker);
-        if wakers.busy.load(Ordering::SeqCst) > 0 {
+        if self.is_busy() {
             waker.wake_by_ref();
         }
-        self.inner.engine.nudge_server();
+        if self.inner.engine.nudge_server()
+            && let Some(thread) = &self.thread
+        {
+            thread.thread().unpark();
+        }
     }
 
     /// Waits until the thread serves no more, for a world that leaves.

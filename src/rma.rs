@@ -159,7 +159,11 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// As [`put_value`](Self::put_value), and [`Error::SliceLength`].
-    pub fn put<T: Global>(&self, to: GlobalSlice<T>, values: Box<[T]>) -> Result<Op<'_, Box<[T]>>> {
+    pub fn put<T: Global>(
+        &self,
+        to: GlobalSlice<T>,
+        values: Box<[T]>,
+    ) -> Result<Op<'_, Box<[T]>, M>> {
         to.check_len(values.len())?;
         let kept = Kept::new(values);
         let transfer = Self::transfer_of(to, Side::Put(kept.as_ptr().cast()));
@@ -175,7 +179,7 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// As [`put_value`](Self::put_value), and [`Error::NoMemory`].
-    pub fn get<T: Global>(&self, from: GlobalSlice<T>) -> Result<Op<'_, Box<[T]>>> {
+    pub fn get<T: Global>(&self, from: GlobalSlice<T>) -> Result<Op<'_, Box<[T]>, M>> {
         let kept = Kept::new(self.room_for(from)?);
         let transfer = Self::transfer_of(from, Side::Get(kept.as_ptr().cast()));
         self.start(transfer, kept)
@@ -200,7 +204,7 @@ impl<M: Threading> World<M> {
 
     /// Starts a transfer that reads or writes the values of `kept`.
     #[inline]
-    fn start<T: Global>(&self, transfer: Transfer, kept: Kept<T>) -> Result<Op<'_, Box<[T]>>> {
+    fn start<T: Global>(&self, transfer: Transfer, kept: Kept<T>) -> Result<Op<'_, Box<[T]>, M>> {
         // SAFETY: `kept` owns as many values as the transfer moves, and is kept until the operation
         // is complete; any bytes are valid values of a `Global` type.
         let event = process::with(|ctx| unsafe {

@@ -481,7 +481,7 @@ impl<M: Threading> World<M> {
     /// [`AmError::NoSuchRank`](crate::AmError::NoSuchRank), or
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler. A failure at `to` is
     /// the operation's error, and so is its [loss](crate::Builder::on_peer_lost).
-    pub fn rpc<A, R>(&self, to: Rank, function: &Rpc<A, R>, args: A) -> Result<Op<'_, R>>
+    pub fn rpc<A, R>(&self, to: Rank, function: &Rpc<A, R>, args: A) -> Result<Op<'_, R, M>>
     where
         A: Serialize,
         R: DeserializeOwned,

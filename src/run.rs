@@ -2,14 +2,20 @@
 
 use crate::builder::Builder;
 use crate::error::Result;
-use crate::world::{Par, Seq, Threading, World};
+use crate::world::{Inner, Par, Seq, Threading, World};
+use argonet_engine::PANIC_CODE;
 use argonet_settings::Letter;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The exit code of a program that returns an error.
 pub(crate) const FAILURE: u8 = 1;
+
+/// How long tasks may have a world after its program has returned.
+const LATE: Duration = Duration::from_secs(1);
 
 /// Runs a program on every rank of the job: joins with the default settings, calls `program`, and
 /// finalizes.
@@ -97,6 +103,60 @@ impl Builder {
     {
         run_in(self.build_par(), program)
     }
+
+    /// As [`run_par`](Self::run_par), with a world that tasks of an executor may share, and a
+    /// [progress thread](World::start_progress_thread) that wakes them.
+    ///
+    /// A task that is to outlive what started it has a clone of the [`Arc`], or an operation
+    /// [of its own](crate::Op::into_owned). End the tasks, or the executor with them, before the
+    /// program returns: if anything has the world a second later, the job ends with a message.
+    ///
+    /// Its error becomes a `Box<dyn Error>`, which a `Box<dyn Error + Send + Sync>` does not:
+    /// return an error of this library, of anyhow, or a `String` from tasks.
+    ///
+    /// ```
+    /// use argonet::{SharedArray, World};
+    /// use std::sync::Arc;
+    /// use std::thread;
+    ///
+    /// let sum = World::builder().run_shared(|world| -> argonet::Result<u64> {
+    ///     let v = Arc::new(SharedArray::<u64>::alloc(world, 2)?);
+    ///     let tasks: Vec<_> = (0..4)
+    ///         .map(|_| {
+    ///             let (world, v) = (Arc::clone(world), Arc::clone(&v));
+    ///             thread::spawn(move || world.get(v.on(world.rank()))?.wait())
+    ///         })
+    ///         .collect();
+    ///     let values = tasks.into_iter().map(|task| task.join().unwrap());
+    ///     values.map(|values| Ok(values?.iter().sum::<u64>())).sum()
+    /// });
+    /// assert_eq!(sum, 0);
+    /// ```
+    #[doc(alias = "tokio")]
+    pub fn run_shared<T, E>(
+        self,
+        program: impl FnOnce(&mut Arc<World<Par>>) -> std::result::Result<T, E>,
+    ) -> T
+    where
+        E: Into<Box<dyn Error>>,
+    {
+        let joined = self.build_par().and_then(|mut world| {
+            world.start_progress_thread()?;
+            Ok(Arc::new(world))
+        });
+        let mut world = joined.unwrap_or_else(|error| fail_alone(&error));
+        let inner = Arc::clone(&world.inner);
+        let unfinished = Unfinished(&inner);
+        let result = program(&mut world);
+        core::mem::forget(unfinished);
+        match result {
+            Ok(value) => {
+                finish(own(world));
+                value
+            }
+            Err(error) => fail(&world, &*error.into()),
+        }
+    }
 }
 
 fn run_in<M: Threading, T, E: Into<Box<dyn Error>>>(
@@ -106,17 +166,55 @@ fn run_in<M: Threading, T, E: Into<Box<dyn Error>>>(
     let mut world = joined.unwrap_or_else(|error| fail_alone(&error));
     match program(&mut world) {
         Ok(value) => {
-            if let Err(error) = world.finalize() {
-                fail_alone(&error);
-            }
+            finish(world);
             value
         }
-        Err(error) => {
-            let message = with_causes(&*error.into());
-            argonet_trace::note(Letter::Info, &message);
-            world.engine().boot().abort(FAILURE, &message)
+        Err(error) => fail(&world, &*error.into()),
+    }
+}
+
+/// The world, once nothing else has a part of it.
+fn own(world: Arc<World<Par>>) -> World<Par> {
+    // A task may be about to end on another thread.
+    let is_free = || Arc::strong_count(&world) == 1;
+    if let Err(error) = world.wait_timeout(LATE, is_free) {
+        fail(&world, &error);
+    }
+    let others = Arc::strong_count(&world).saturating_sub(1).max(1);
+    Arc::try_unwrap(world).unwrap_or_else(|world| {
+        let message = format!(
+            "the program has returned, but tasks or values that it made still have {others} clones of its `Arc<World>`: end or drop them before it returns"
+        );
+        fail(&world, &*Box::<dyn Error>::from(message))
+    })
+}
+
+/// Dropped when a program panics: another clone of its world would keep the job from ending.
+struct Unfinished<'w>(&'w Inner);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        let engine = &self.0.engine;
+        if engine.size() > 1 {
+            let why = "a panic left a program whose world is shared";
+            engine.boot().abort(PANIC_CODE, why);
         }
     }
+}
+
+/// Leaves the job.
+fn finish<M: Threading>(world: World<M>) {
+    if let Err(error) = world.finalize() {
+        fail_alone(&error);
+    }
+}
+
+/// Ends the job.
+#[cold]
+fn fail<M: Threading>(world: &World<M>, error: &dyn Error) -> ! {
+    let message = with_causes(error);
+    argonet_trace::note(Letter::Info, &message);
+    world.engine().boot().abort(FAILURE, &message)
 }
 
 /// Ends a process that has no world.

@@ -13,6 +13,7 @@ use argonet_base::Rank;
 use argonet_boot::{WaitFor, Waiting};
 use core::fmt;
 use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde::de::{DeserializeOwned, Visitor};
@@ -40,12 +41,13 @@ pub struct Tasks<'w, T, M: Threading = Seq> {
     arrivals: DistObject<Arrivals, Par>,
     worker: Worker<T>,
     /// The round in which this rank waits.
-    round: Option<Op<'w, Box<[u64]>>>,
+    round: Option<Op<'w, Box<[u64]>, M>>,
     /// The first failure of this rank.
     outcome: Result<()>,
     pace: Pace,
     /// Of the type of tasks.
     kind: u64,
+    _of_thread: PhantomData<*mut ()>,
     /// Whether all ranks have found the end.
     has_ended: bool,
 }
@@ -277,6 +279,7 @@ impl<M: Threading> World<M> {
             outcome: Ok(()),
             pace: Pace::new(),
             kind: kind::<T>(),
+            _of_thread: PhantomData,
             has_ended: false,
         };
         first.into_iter().for_each(|task| tasks.push(task));

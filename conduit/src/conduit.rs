@@ -486,8 +486,8 @@ pub trait Conduit: Send + Sync {
         !self.has_work()
     }
 
-    /// Tells peers now what has been handled of their messages, where that would otherwise wait for
-    /// a message to go with: they may be waiting until they are quiescent.
+    /// Reports to peers now what has been handled of their messages, where that would otherwise
+    /// wait for a message to go with: they may be waiting until they are quiescent.
     fn acknowledge(&self) {}
 
     /// Whether a poll that finds nothing has asked the system, and so takes as long as many polls

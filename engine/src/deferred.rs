@@ -26,7 +26,9 @@
 //!
 //! Messages and replies of plain handlers need a barrier more. After the first one no rank sends
 //! requests. When ranks enter the second one, each being idle, all requests have been handled and
-//! so all replies are sent; when they enter the third one, those have been handled, too.
+//! so all replies are sent; when they enter the third one, those have been handled, too. The notice
+//! of a non-contiguous put is a request that follows a reply: of a put that its rank has not waited
+//! for it may come after the drain.
 
 use super::background::{Background, kind};
 use super::core::Engine;
@@ -141,6 +143,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Waits until this rank is idle; how often it has run such code by then.
+    #[inline(never)]
     fn wait_idle(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<u64, AmError> {
         let deferred = &self.background.deferred;
         let mut lost = Ok(());
@@ -158,25 +161,29 @@ impl<C: Conduit> Engine<C> {
 
     /// Waits until nothing that any rank sent before is left anywhere, with barriers of that kind.
     ///
-    /// Collective; polls. `entered` is called once all ranks have entered.
+    /// Collective; polls. `no_code_left` is called when no such code is left on any rank; it says
+    /// whether it may have sent messages, and does so on all ranks.
     pub(super) fn drain_all(
         &self,
         ctx: &ThreadCtx,
         kind: BarrierKind,
-        entered: impl FnOnce() -> Result<(), AmError>,
+        no_code_left: impl FnOnce() -> Result<bool, AmError>,
     ) -> Result<(), AmError> {
         let mut before = 0;
         if self.background.deferred.run.get().is_some() {
             before = self.wait_idle(ctx, kind)?;
         }
         self.barrier_while(ctx, kind, false)?;
-        entered()?;
         loop {
             let ran = self.wait_idle(ctx, kind)?;
             let goes_on = core::mem::replace(&mut before, ran) != ran;
             if !self.barrier_while(ctx, kind, goes_on)? {
                 break;
             }
+        }
+        if no_code_left()? {
+            self.wait_idle(ctx, kind)?;
+            self.barrier_while(ctx, kind, false)?;
         }
         self.wait_idle(ctx, kind)?;
         if kind == BarrierKind::Finalize {

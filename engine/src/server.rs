@@ -35,6 +35,8 @@ mod state {
 pub(super) struct Server {
     state: AtomicU8,
     thread: Mutex<Option<ThreadId>>,
+    /// It leaves messages to others, until a thread wakes it.
+    leaves: AtomicBool,
     /// It has slept since it called its client last.
     has_rested: AtomicBool,
     /// Its last sleep was a short one.
@@ -86,6 +88,21 @@ impl Server {
         }
     }
 
+    /// Leaves messages to the threads that take them, for a while.
+    ///
+    /// A thread that waits for the server from then on wakes it.
+    fn leave_to_others(&self, unless: &dyn Fn() -> bool) {
+        let begun = self.begin_rest();
+        self.leaves.store(true, Ordering::SeqCst);
+        if !unless() {
+            std::thread::park_timeout(LEFT_TO_OTHERS);
+        }
+        self.leaves.store(false, Ordering::SeqCst);
+        self.end_rest(begun);
+        // A nudge may have ended it, and not something that the server cannot take.
+        self.was_short.store(false, Ordering::Relaxed);
+    }
+
     /// Begins to work, once no thread holds the server.
     fn work(&self) {
         while !self.turn(state::WORKS) {
@@ -126,12 +143,19 @@ impl<C: Conduit> Engine<C> {
     ///
     /// For one thread of a rank, which [`argonet_base::threads::spawn`] has started, so that the
     /// threads of the program count where a job is looked for that cannot end. Where those take
-    /// messages themselves it leaves them to them. The thread that ends it wakes the conduit.
+    /// messages themselves it leaves them to them, unless something `is_awaited` that needs its
+    /// call. The thread that ends it wakes the conduit.
     ///
     /// It calls `served` after a poll, of its own or of another thread, that has taken something,
     /// and after each sleep: what has completed an operation meanwhile has woken it. But not while
     /// [deferred](Self::on_deferred) code runs on it.
-    pub fn serve_peers(&self, ctx: &ThreadCtx, is_over: &dyn Fn() -> bool, served: &dyn Fn()) {
+    pub fn serve_peers(
+        &self,
+        ctx: &ThreadCtx,
+        is_over: &dyn Fn() -> bool,
+        is_awaited: &dyn Fn() -> bool,
+        served: &dyn Fn(),
+    ) {
         let server = &self.server;
         *server.thread.lock() = Some(std::thread::current().id());
         server.work();
@@ -148,10 +172,10 @@ impl<C: Conduit> Engine<C> {
                 served();
                 server.has_served(seen);
             }
-            if others_took || taken == 0 && server.was_short.swap(false, Ordering::Relaxed) {
-                let begun = server.begin_rest();
-                std::thread::sleep(LEFT_TO_OTHERS);
-                server.end_rest(begun);
+            if taken == 0 && server.was_short.swap(false, Ordering::Relaxed) {
+                server.leave_to_others(&|| false);
+            } else if others_took && !is_awaited() {
+                server.leave_to_others(is_awaited);
             }
         }
     }
@@ -161,12 +185,22 @@ impl<C: Conduit> Engine<C> {
         [self.conduit.epoch(), self.background.epoch()]
     }
 
-    /// Has a server that sleeps look for room at a peer, of which no wakeup comes, if something
-    /// waits for that.
-    pub fn nudge_server(&self) {
+    /// Something is awaited that needs the server: has it look for room at a peer, of which no
+    /// wakeup comes, if something waits for that.
+    ///
+    /// Whether the caller is to unpark its thread, which leaves messages to others.
+    #[must_use]
+    pub fn nudge_server(&self) -> bool {
         if self.background.is_stuck() {
             self.conduit.wake();
         }
+        self.server.leaves.swap(false, Ordering::SeqCst)
+    }
+
+    /// Whether operations go on in the background, or client code waits: polls go on with them, and
+    /// no message may come that ends a sleep.
+    pub fn has_background(&self) -> bool {
+        self.background.pending() != 0
     }
 
     /// Keeps the server, if there is one, from polling, handling and acknowledging losses.

@@ -314,12 +314,13 @@ impl<C: Conduit> Engine<C> {
             span.forget();
         }
         let drained = self.drain_all(ctx, kind, || {
-            if kind == BarrierKind::Finalize {
+            let leaves = kind == BarrierKind::Finalize;
+            if leaves {
                 self.all_leave();
                 // No rank makes another call, so the sequences of calls are complete.
                 self.leave_teams_with_slots(ctx)?;
             }
-            Ok(())
+            Ok(leaves)
         });
         match drained {
             // No rank communicates any more.

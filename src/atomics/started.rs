@@ -19,6 +19,9 @@ struct Landing<T> {
     complete: bool,
 }
 
+// SAFETY: it owns the place, as the box did that it was made of.
+unsafe impl<T: Send> Send for Landing<T> {}
+
 impl<T> Landing<T> {
     fn new(zero: T) -> Self {
         Self {
@@ -43,12 +46,12 @@ impl<T> Drop for Landing<T> {
 }
 
 /// Starts the operation; its result is `take` of the value before.
-pub(super) fn start<'w, M: Threading, T: Atomic, R: 'w>(
+pub(super) fn start<'w, M: Threading, T: Atomic, R: 'static>(
     world: &'w World<M>,
     at: GlobalPtr<T>,
     what: engine::Atomic<T>,
-    take: impl Fn(T) -> R + 'w,
-) -> Result<Op<'w, R>> {
+    take: impl Fn(T) -> R + Send + 'static,
+) -> Result<Op<'w, R, M>> {
     let mut landing = Landing::new(T::of_bits(0));
     let (target, result) = (World::<M>::target_of(at), landing.place.as_ptr());
     // SAFETY: the place is there until the operation is complete, as it is leaked otherwise.
@@ -58,7 +61,7 @@ pub(super) fn start<'w, M: Threading, T: Atomic, R: 'w>(
     });
     // An operation that was not started writes nothing.
     let event = started.inspect_err(|_| landing.close())?;
-    let mut look = move || -> Option<Result<R>> {
+    let mut look = move |world: &World<M>| -> Option<Result<R>> {
         match is_done(world, event) {
             Ok(false) => None,
             Ok(true) => {
@@ -75,7 +78,7 @@ pub(super) fn start<'w, M: Threading, T: Atomic, R: 'w>(
         }
     };
     if event.is_done()
-        && let Some(result) = look()
+        && let Some(result) = look(world)
     {
         return Ok(Op::done(world, result?));
     }

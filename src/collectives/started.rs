@@ -38,7 +38,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
-    pub fn start_barrier(&self) -> Result<Op<'w, ()>> {
+    pub fn start_barrier(&self) -> Result<Op<'w, (), M>> {
         // SAFETY: a barrier has no memory.
         unsafe { self.start(Call::of(Kind::Barrier), (), |()| ()) }
     }
@@ -59,7 +59,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         root: Rank,
         values: Box<[T]>,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         let values = Kept::new(values);
         let call = Call {
             root: root.0,
@@ -87,7 +87,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         root: Rank,
         reduction: Reduction,
         values: Box<[T]>,
-    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+    ) -> Result<Op<'w, Option<Box<[T]>>, M>> {
         // SAFETY: a number leads to no memory.
         unsafe { self.start_reduce_by(root, folding::<T>(reduction), values, ()) }
     }
@@ -111,7 +111,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         root: Rank,
         values: Box<[T]>,
         combine: F,
-    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+    ) -> Result<Op<'w, Option<Box<[T]>>, M>> {
         let (folding, combine) = keep(combine);
         // SAFETY: the operation keeps the closure.
         unsafe { self.start_reduce_by(root, folding, values, combine) }
@@ -119,13 +119,13 @@ impl<'w, M: Threading> Collectives<'w, M> {
 
     /// # Safety
     /// The folding's context is usable as long as `keeps` is.
-    unsafe fn start_reduce_by<T: Global, K: 'w>(
+    unsafe fn start_reduce_by<T: Global, K: Send + 'static>(
         &self,
         root: Rank,
         folding: Folding,
         values: Box<[T]>,
         keeps: K,
-    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+    ) -> Result<Op<'w, Option<Box<[T]>>, M>> {
         let is_root = self.is(root);
         let count = values.len();
         let result = zeroed(if is_root { count } else { 0 });
@@ -150,7 +150,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         reduction: Reduction,
         values: Box<[T]>,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         // SAFETY: a number leads to no memory.
         unsafe { self.start_in_place(Kind::ReduceAll, folding::<T>(reduction), values, ()) }
     }
@@ -170,7 +170,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         values: Box<[T]>,
         combine: F,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         let (folding, combine) = keep(combine);
         // SAFETY: the operation keeps the closure.
         unsafe { self.start_in_place(Kind::ReduceAll, folding, values, combine) }
@@ -180,13 +180,13 @@ impl<'w, M: Threading> Collectives<'w, M> {
     ///
     /// # Safety
     /// The folding's context is usable as long as `keeps` is.
-    unsafe fn start_in_place<T: Global, K: 'w>(
+    unsafe fn start_in_place<T: Global, K: Send + 'static>(
         &self,
         kind: Kind,
         folding: Folding,
         values: Box<[T]>,
         keeps: K,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         let values = Kept::new(values);
         let call = Call {
             folding: Some(folding),
@@ -212,7 +212,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         root: Rank,
         values: Box<[T]>,
-    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+    ) -> Result<Op<'w, Option<Box<[T]>>, M>> {
         let is_root = self.is(root);
         let count = values.len();
         let result = zeroed(if is_root { self.blocks(count) } else { 0 });
@@ -236,7 +236,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
     ///
     /// # Errors
     /// As [`gather_all`](Self::gather_all).
-    pub fn start_gather_all<T: Global>(&self, values: Box<[T]>) -> Result<Op<'w, Box<[T]>>> {
+    pub fn start_gather_all<T: Global>(&self, values: Box<[T]>) -> Result<Op<'w, Box<[T]>, M>> {
         let count = values.len();
         let result = zeroed(self.blocks(count));
         let values = Kept::new(values);
@@ -266,7 +266,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         root: Rank,
         blocks: Box<[T]>,
         count: usize,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         assert!(
             !self.is(root) || blocks.len() == self.blocks(count),
             "a scatter gives each rank of the team a block"
@@ -296,7 +296,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
     ///
     /// # Panics
     /// As [`exchange`](Self::exchange).
-    pub fn start_exchange<T: Global>(&self, blocks: Box<[T]>) -> Result<Op<'w, Box<[T]>>> {
+    pub fn start_exchange<T: Global>(&self, blocks: Box<[T]>) -> Result<Op<'w, Box<[T]>, M>> {
         let count = self.each(&blocks);
         let result = zeroed(blocks.len());
         let blocks = Kept::new(blocks);
@@ -324,7 +324,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         reduction: Reduction,
         blocks: Box<[T]>,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         let count = self.each(&blocks);
         let result = zeroed(count);
         let blocks = Kept::new(blocks);
@@ -351,7 +351,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         reduction: Reduction,
         values: Box<[T]>,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         // SAFETY: a number leads to no memory.
         unsafe { self.start_in_place(Kind::Scan, folding::<T>(reduction), values, ()) }
     }
@@ -371,7 +371,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         values: Box<[T]>,
         combine: F,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         let (folding, combine) = keep(combine);
         // SAFETY: the operation keeps the closure.
         unsafe { self.start_in_place(Kind::Scan, folding, values, combine) }
@@ -393,7 +393,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         reduction: Reduction,
         values: Box<[T]>,
-    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+    ) -> Result<Op<'w, Option<Box<[T]>>, M>> {
         // SAFETY: a number leads to no memory.
         unsafe { self.start_exclusive_scan_by(folding::<T>(reduction), values, ()) }
     }
@@ -415,7 +415,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         values: Box<[T]>,
         combine: F,
-    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+    ) -> Result<Op<'w, Option<Box<[T]>>, M>> {
         let (folding, combine) = keep(combine);
         // SAFETY: the operation keeps the closure.
         unsafe { self.start_exclusive_scan_by(folding, values, combine) }
@@ -423,12 +423,12 @@ impl<'w, M: Threading> Collectives<'w, M> {
 
     /// # Safety
     /// The folding's context is usable as long as `keeps` is.
-    unsafe fn start_exclusive_scan_by<T: Global, K: 'w>(
+    unsafe fn start_exclusive_scan_by<T: Global, K: Send + 'static>(
         &self,
         folding: Folding,
         values: Box<[T]>,
         keeps: K,
-    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+    ) -> Result<Op<'w, Option<Box<[T]>>, M>> {
         let count = values.len();
         let (values, result) = (Kept::new(values), zeroed(count));
         let call = Call {

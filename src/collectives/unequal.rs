@@ -253,13 +253,13 @@ impl<'w, M: Threading> Collectives<'w, M> {
     }
 
     /// Starts the same; the operation returns what `finish` makes of the values that come.
-    fn start_known<T: Global, R: 'w>(
+    fn start_known<T: Global, R: 'static>(
         &self,
         what: What,
         values: Box<[T]>,
         sides: &Sides,
-        finish: impl Fn(Box<[T]>) -> R + 'w,
-    ) -> Result<Op<'w, R>> {
+        finish: impl Fn(Box<[T]>) -> R + Send + 'static,
+    ) -> Result<Op<'w, R, M>> {
         let (given, taken) = (values.len(), end(&sides.taken));
         let result = Kept::new(vec![T::new_zeroed(); taken].into());
         let values = Kept::new(values);
@@ -432,7 +432,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         blocks: Blocks<T>,
         lengths: &[usize],
-    ) -> Result<Op<'w, Blocks<T>>> {
+    ) -> Result<Op<'w, Blocks<T>, M>> {
         self.one_each(blocks.count());
         self.one_each(lengths.len());
         let sides = Sides {
@@ -468,7 +468,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         root: Rank,
         values: Box<[T]>,
         lengths: &[usize],
-    ) -> Result<Op<'w, Option<Blocks<T>>>> {
+    ) -> Result<Op<'w, Option<Blocks<T>>, M>> {
         let lengths = self.is(root).then(|| lengths.to_vec());
         if let Some(lengths) = &lengths {
             self.one_each(lengths.len());
@@ -509,7 +509,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         &self,
         values: Box<[T]>,
         lengths: &[usize],
-    ) -> Result<Op<'w, Blocks<T>>> {
+    ) -> Result<Op<'w, Blocks<T>, M>> {
         self.one_each(lengths.len());
         let sides = Sides {
             given: vec![Some(0..values.len()); self.size()],
@@ -545,7 +545,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         root: Rank,
         blocks: Option<Blocks<T>>,
         len: usize,
-    ) -> Result<Op<'w, Box<[T]>>> {
+    ) -> Result<Op<'w, Box<[T]>, M>> {
         let blocks = blocks.filter(|_| self.is(root));
         if self.is(root) {
             self.one_each(blocks.as_ref().map_or(0, Blocks::count));

@@ -362,7 +362,7 @@ impl Calls {
 
 impl<M: Threading> World<M> {
     /// Calls a function and waits, polling, only while `to` has no room.
-    pub(crate) fn call<A, R>(&self, to: Rank, callee: &Callee<'_>, args: &A) -> Result<Op<'_, R>>
+    pub(crate) fn call<A, R>(&self, to: Rank, callee: &Callee<'_>, args: &A) -> Result<Op<'_, R, M>>
     where
         A: Serialize,
         R: DeserializeOwned,
@@ -378,7 +378,7 @@ impl<M: Threading> World<M> {
             self.inner.calls.waiting.lock().remove(&ticket);
             return Err(error);
         }
-        Ok(Op::waiting(self, move || {
+        Ok(Op::waiting(self, move |_: &Self| {
             let outcome = cell.lock().take()?;
             let failed = |failure| match failure {
                 Failure::Status(status) => Error::from(RpcError::Failed {

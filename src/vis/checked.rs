@@ -250,12 +250,12 @@ impl<M: Threading> World<M> {
     /// # Safety
     /// The addresses of this side are those of memory that `buffers` own, wherever they are moved
     /// to, and that no other code uses.
-    pub(super) unsafe fn start_checked<'w, K: 'w, B: 'w>(
+    pub(super) unsafe fn start_checked<'w, K: Send + 'static, B: 'static>(
         &'w self,
         checked: Checked,
         buffers: K,
         give: fn(K) -> B,
-    ) -> Result<Op<'w, B>> {
+    ) -> Result<Op<'w, B, M>> {
         let engine = self.engine();
         let event = checked.with(|transfer| {
             // SAFETY: the caller's promise; buffers and lists are kept until the event is complete.

@@ -99,7 +99,7 @@ impl<M: Threading> World<M> {
         at: &Section,
         values: Box<[T]>,
         of: &Section,
-    ) -> Result<Op<'_, Box<[T]>>> {
+    ) -> Result<Op<'_, Box<[T]>, M>> {
         let values = Kept::new(values);
         let first = values.as_ptr();
         let local = (first.cast::<T>().cast_const(), first.len(), of);
@@ -123,7 +123,7 @@ impl<M: Threading> World<M> {
         of: &Section,
         from: GlobalSlice<T>,
         at: &Section,
-    ) -> Result<Op<'_, Box<[T]>>> {
+    ) -> Result<Op<'_, Box<[T]>, M>> {
         let values = Kept::new(values);
         let first = values.as_ptr();
         let local = (first.cast::<T>().cast_const(), first.len(), of);
@@ -203,7 +203,7 @@ impl<M: Threading> World<M> {
         &self,
         to: &[GlobalSlice<T>],
         values: Vec<Box<[T]>>,
-    ) -> Result<Op<'_, Vec<Box<[T]>>>> {
+    ) -> Result<Op<'_, Vec<Box<[T]>>, M>> {
         let values = kept_each(values);
         let checked = self.vector(Direction::Put, to, values.iter().map(listed_kept))?;
         // SAFETY: the operation keeps the slices.
@@ -223,7 +223,7 @@ impl<M: Threading> World<M> {
         &self,
         values: Vec<Box<[T]>>,
         from: &[GlobalSlice<T>],
-    ) -> Result<Op<'_, Vec<Box<[T]>>>> {
+    ) -> Result<Op<'_, Vec<Box<[T]>>, M>> {
         let values = kept_each(values);
         let checked = self.vector(Direction::Get, from, values.iter().map(listed_kept))?;
         // SAFETY: the operation keeps the slices, any bytes are values of a `Global` type.

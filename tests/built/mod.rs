@@ -9,12 +9,17 @@ use std::sync::OnceLock;
 /// The `argonet` command, built as this test was when it is first asked for.
 pub(crate) fn command() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("argonet-cli", "--bin", "argonet"))
+    BUILT.get_or_init(|| program("argonet-cli", "argonet"))
 }
 
 /// An example of the library, built as this test was.
 pub(crate) fn example(name: &str) -> PathBuf {
     build("argonet", "--example", name)
+}
+
+/// A program of another package, built as this test was.
+pub(crate) fn program(package: &str, name: &str) -> PathBuf {
+    build(package, "--bin", name)
 }
 
 /// Set where the whole workspace has been built, with these programs.

@@ -1,6 +1,7 @@
 //! Ranks that leave while others wait: by an error, by dropping their world, and rightly.
 
 use std::hint::{black_box, spin_loop};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("leaving_by_an_error_prints_it_and_ends_the_job", errors),
     ("leaving_over_hosts", over_hosts),
     ("leaving_with_an_error_of_any_type", types_of_errors),
+    ("leaving_while_tasks_have_the_world_is_an_error", kept),
     ("leaving_well_returns_the_value_of_the_program", values),
     ("leaving_when_joining_fails_says_why", || {
         let job = Job::launched(2, "run-twin").run();
@@ -65,6 +67,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("run-computes", || failing(|_| spin())),
     ("run-finalize", || failing(|_| Ok(()))),
     ("run-par", failing_par),
+    ("run-shared", failing_shared),
+    ("run-kept", keeping),
     ("run-boxed", || {
         run_with(Box::<dyn std::error::Error>::from("a box on purpose"))
     }),
@@ -210,6 +214,36 @@ fn failing_par() -> Done {
             .join()
             .expect("no panic")
         })
+    });
+    Ok(())
+}
+
+/// The last rank fails while a task of it has the world, and those of others wait.
+fn failing_shared() -> Done {
+    World::builder().run_shared(|world| -> std::result::Result<(), String> {
+        world.barrier().map_err(|e| e.to_string())?;
+        let of_task = Arc::clone(world);
+        let task = thread::spawn(move || of_task.wait_until(|| false));
+        match is_last(world) {
+            true => Err("no rank 99 on purpose".into()),
+            false => task.join().expect("no panic").map_err(|e| e.to_string()),
+        }
+    });
+    Ok(())
+}
+
+/// The program of the last rank returns while something of it has the world.
+fn keeping() -> Done {
+    World::builder().run_shared(|world| -> Result<()> {
+        // A task that ends a bit later does not count.
+        let late = Arc::clone(world);
+        thread::spawn(move || late.wait_timeout(Duration::from_millis(50), || false));
+        if is_last(world) {
+            std::mem::forget(Arc::clone(world));
+            let get = world.collectives().start_barrier()?;
+            std::mem::forget(get.into_owned(world));
+        }
+        Ok(())
     });
     Ok(())
 }
@@ -429,6 +463,7 @@ fn errors() {
         "run-computes",
         "run-finalize",
         "run-par",
+        "run-shared",
     ] {
         for job in [Job::launched(3, program), Job::self_started(3, program)] {
             let begun = Instant::now();
@@ -489,6 +524,13 @@ fn types_of_errors() {
     let alone = Job::self_started(1, "run-text").run();
     assert_eq!(alone.code(), Some(1), "{alone:#?}");
     only(&alone, &["argonet: rank 0 (pid "]);
+}
+
+fn kept() {
+    let outcome = Job::launched(3, "run-kept").run();
+    assert_eq!(outcome.code(), Some(1), "{outcome:#?}");
+    let why = "still have 2 clones of its `Arc<World>`";
+    outcome.failed(&["argonet: rank 2 (pid ", why]);
 }
 
 fn values() {

@@ -17,7 +17,7 @@ use std::time::Instant;
 const JOB_TESTS: [&str; 4] = ["launch", "jobs", "perf", INSTALL_TEST];
 
 /// Test programs of examples, in the stage `unit`.
-const EXAMPLE_TESTS: [&str; 3] = ["small_examples", "kmers", "heat"];
+const EXAMPLE_TESTS: [&str; 4] = ["small_examples", "kmers", "heat", "programs"];
 
 /// The test program of installations, and the variable that makes it leave out the tests of where
 /// these are put.

@@ -181,22 +181,15 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Acknowledges what is due to any peer, at once.
-    pub(super) fn acknowledge_all(&self) {
-        if self.ack_due.any() {
-            self.each_of(&self.ack_due, |peer, outbound| {
-                self.acknowledge_after(peer, outbound, 0)
-            });
-        }
-    }
-
     /// Before a sleep everything leaves and is acknowledged.
     ///
     /// Bytes without room end sleeps when there is room. Whether something waits that no rail will
     /// end a sleep for: payloads that are handed out when hosts have acknowledged more.
     pub(super) fn flush_all(&self) -> bool {
         let mut waits = false;
-        self.acknowledge_all();
+        self.each_of(&self.ack_due, |peer, outbound| {
+            self.acknowledge_after(peer, outbound, 0)
+        });
         self.each_of(&self.dirty, |peer, outbound| {
             self.flush(peer, outbound);
             if outbound.is_unsent() {
