@@ -25,7 +25,7 @@ use crate::foreign;
 use crate::guardian::{self, News};
 use crate::hosts::{self, HostOptions};
 use crate::judgment::obstacle;
-use crate::outcome::{in_words, loss_in_words, settle};
+use crate::outcome::{in_words, is_outlived, loss_in_words, settle};
 use crate::output::{Source, TaggedOutput, code_without_output};
 use crate::page::{Control, ExitKind, ExitWord, HostPart};
 use crate::ranks::{HostRanks, RankEvent};
@@ -324,8 +324,24 @@ impl Launched<'_> {
         Ok(())
     }
 
+    /// Judges ranks that were found to have ended, all at one look, and says which are lost.
+    fn ranks_ended(&mut self, ended: &[usize]) {
+        let left = self.ranks.left();
+        let judge = |&i: &usize| (self.ranks.rank(i), self.ranks.rank_ended(i));
+        let fates: Vec<_> = ended.iter().map(judge).collect();
+        for &(rank, fate) in &fates {
+            if let Some(order) = fate.lost {
+                let others_left = is_outlived(rank, order, &left, &fates);
+                say(&loss_in_words(rank, &fate, others_left));
+            } else if self.verbose {
+                say(&in_words(rank, &fate));
+            }
+        }
+    }
+
     /// Waits for events and acts on them.
     fn step(&mut self) {
+        let mut ended = Vec::new();
         for event in self.wait() {
             match event {
                 Event::Signal => {
@@ -343,15 +359,7 @@ impl Launched<'_> {
                     }
                 }
                 Event::Rank(RankEvent::Rung(i)) => self.ranks.answer(i),
-                Event::Rank(RankEvent::Ended(i)) => {
-                    let fate = self.ranks.rank_ended(i);
-                    let rank = self.ranks.rank(i);
-                    if fate.lost.is_some() {
-                        say(&loss_in_words(rank, &fate, !self.ranks.all_ended()));
-                    } else if self.verbose {
-                        say(&in_words(rank, &fate));
-                    }
-                }
+                Event::Rank(RankEvent::Ended(i)) => ended.push(i),
                 Event::Output(source) => {
                     if let Some(output) = &mut self.output {
                         output.serve(source);
@@ -359,6 +367,7 @@ impl Launched<'_> {
                 }
             }
         }
+        self.ranks_ended(&ended);
         self.ranks.look_at_exit_word(Instant::now());
         if !self.ranks.are_killed() {
             match self.limit.as_mut().and_then(TimeLimit::act) {

@@ -105,6 +105,26 @@ pub(crate) fn loss_in_words(rank: JobRank, fate: &Fate, others_left: bool) -> St
     format!("{verdict}; {then}")
 }
 
+/// Whether another rank was there when `rank` was lost, as number `order`.
+///
+/// That is one of those that were `left` before a look, and not lost earlier; by that look it may
+/// have ended well.
+pub(crate) fn is_outlived(
+    rank: JobRank,
+    order: u32,
+    left: &[JobRank],
+    fates: &[(JobRank, Fate)],
+) -> bool {
+    let is_earlier = |fate: &Fate| fate.lost.is_some_and(|lost| lost < order);
+    let lost_before = |other| {
+        fates
+            .iter()
+            .any(|(r, fate)| *r == other && is_earlier(fate))
+    };
+    left.iter()
+        .any(|&other| other != rank && !lost_before(other))
+}
+
 /// End of a rank's process, in words.
 pub(crate) fn in_words(rank: JobRank, fate: &Fate) -> String {
     let how = match fate.end {
@@ -170,6 +190,25 @@ mod tests {
         let line = format!("{begin}{obstacle}");
         assert!(line.contains("as rank 1 has no handler"), "{line}");
         assert_eq!(reason, Some(line));
+    }
+
+    #[test]
+    fn ranks_that_end_at_one_look_may_have_outlived_a_lost_one() {
+        let ranks = [0, 1, 2].map(JobRank);
+        let well = fate(ProcessEnd::Code(0), RankState::Exiting, None);
+        let outlives = |order, left: &[JobRank], fates: [Option<Fate>; 3]| {
+            let known = ranks.iter().copied().zip(fates);
+            let fates: Vec<_> = known.filter_map(|(r, fate)| Some((r, fate?))).collect();
+            is_outlived(ranks[2], order, left, &fates)
+        };
+        // All others have ended well meanwhile; or before, one alone, or none.
+        assert!(outlives(1, &ranks, [well, well, lost(9, 1)]));
+        assert!(outlives(1, &ranks[1..], [None, well, lost(9, 1)]));
+        assert!(!outlives(1, &ranks[2..], [None, None, lost(9, 1)]));
+        // Others were lost before or after.
+        assert!(!outlives(3, &ranks, [lost(9, 1), lost(9, 2), lost(9, 3)]));
+        assert!(outlives(1, &ranks, [lost(9, 2), lost(9, 3), lost(9, 1)]));
+        assert!(outlives(2, &ranks, [lost(9, 1), well, lost(9, 2)]));
     }
 
     #[test]

@@ -51,14 +51,16 @@ impl Guardian<'_> {
             return;
         }
         let rank = watched.rank;
+        // Rank 0, which has no loop to say so. It may end as soon as it knows of the loss.
+        let speaker = self.is_self_started.then(|| self.stderr_of(JobRank(0)));
         losses::found_by_guardian(self.control, rank);
-        if self.is_self_started {
-            self.say_lost(i);
+        if let Some(stderr) = speaker.flatten() {
+            self.say_lost(i, stderr);
         }
     }
 
-    /// Says that rank `i` is lost, on the standard error of rank 0, which has no loop to do so.
-    fn say_lost(&self, i: usize) {
+    /// Says that rank `i` is lost.
+    fn say_lost(&self, i: usize, stderr: RankStderr) {
         let Watched {
             rank, pid, pidfd, ..
         } = &self.ranks[i];
@@ -73,9 +75,7 @@ impl Guardian<'_> {
             lost: page.lost(),
         };
         let line = loss_in_words(*rank, &fate, true);
-        if let Some(stderr) = self.stderr_of(JobRank(0)) {
-            stderr.say(&format!("argonet: {line}"));
-        }
+        stderr.say(&format!("argonet: {line}"));
     }
 
     /// Passes on to the host's agent as many accusations as it takes.
