@@ -426,6 +426,7 @@ where
         }
     }
 }
+
 /// Whether the error is that the operation has ended by the loss of its peer: nothing uses its
 /// memory any more.
 pub(crate) fn has_ended(error: &OpError) -> bool {
