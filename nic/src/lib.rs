@@ -6,6 +6,7 @@
 //! the trait and asks for features, never for the implementation.
 //!
 //! * [`portals`]: matching interfaces, as of Portals 3.3 and Portals 4.
+//! * [`gni`]: mailboxes and one-sided operations, as of Cray's Generic Network Interface.
 //! * [`datagram`]: interfaces that lose, repeat and reorder what they carry.
 //! * [`fabric`]: libfabric, whose providers drive network cards.
 //! * [`rdm`]: messages that arrive once and in order, through libfabric.
@@ -23,8 +24,14 @@ pub mod datagram;
 mod dropped;
 #[cfg(feature = "fabric")]
 pub mod fabric;
+#[cfg(feature = "gni")]
+pub mod gni;
+#[cfg(any(feature = "portals", feature = "gni"))]
+mod host_file;
 #[cfg(feature = "fabric")]
 mod incarnation;
+#[cfg(any(feature = "portals", feature = "gni"))]
+mod place;
 #[cfg(feature = "portals")]
 pub mod portals;
 #[cfg(feature = "fabric")]

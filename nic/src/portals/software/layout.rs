@@ -21,15 +21,14 @@
 //! offsets in the file, never addresses.
 
 use super::config::SoftwareConfig;
+use crate::host_file::PAGE;
 
-pub(super) const WORD: u64 = 8;
+pub(super) use crate::host_file::WORD;
+
 const LINE: u64 = 64;
-const PAGE: u64 = 4096;
 
 /// Says that a file is one of these, and in which version.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"argonic1");
-/// Words of the identity at the beginning of the file: magic, then the sizes that all agree on.
-pub(super) const IDENTITY_WORDS: u64 = 8;
 
 const LOCK: u64 = 0x40;
 const VERSION: u64 = 0x80;
@@ -190,6 +189,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_file::IDENTITY_WORDS;
 
     #[test]
     fn nothing_overlaps() {

@@ -15,14 +15,11 @@
 
 use super::interface::Software;
 use super::shared::Shared;
+use crate::host_file::{SLEEPS, sleep_on, wake_sleepers};
 use crate::portals::{NicError, Queue};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::thread::futex;
-
-/// The bit of a word that is odd.
-const SLEEPS: u32 = 1;
 
 /// How a thread that has set the word sleeps.
 pub(in crate::portals) enum Rest<'a> {
@@ -44,26 +41,13 @@ impl Shared {
     /// Wakes all threads of the rank at `place`.
     #[cold]
     pub(super) fn wake(&self, place: u32) {
-        if self.wake_those_on_word(place)
+        if wake_sleepers(self.region.sleep_word(place))
             && place == self.place
             && let Some(wakeup) = &self.wakeup
         {
             // It fails only after 2^64 wakeups.
             let _ = rustix::io::write(wakeup, &1_u64.to_ne_bytes());
         }
-    }
-
-    /// Whether there may be others.
-    fn wake_those_on_word(&self, place: u32) -> bool {
-        let word = self.region.sleep_word(place);
-        let next = |word: u32| (word & SLEEPS != 0).then(|| word.wrapping_add(1));
-        let woken = word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next);
-        let any = woken.is_ok();
-        if any {
-            // The word is shared with other processes, so the futex is not a private one.
-            let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
-        }
-        any
     }
 
     /// Wakes the threads of this rank, as an event does.
@@ -92,7 +76,7 @@ impl Shared {
         let has_come = come();
         match rest {
             _ if has_come => {}
-            Rest::Word(timeout) => wait(word, announced, timeout),
+            Rest::Word(timeout) => sleep_on(word, announced, timeout),
             Rest::Bell(sleep) => sleep(),
         }
         let transaction = self.transaction(self.place);
@@ -147,13 +131,4 @@ impl Software {
         }
         Ok(())
     }
-}
-
-fn wait(word: &AtomicU32, announced: u32, timeout: Option<Duration>) {
-    let timeout = timeout.map(|time| futex::Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: time.subsec_nanos().into(),
-    });
-    // Every outcome means the same: look again.
-    let _ = futex::wait(word, futex::Flags::empty(), announced, timeout.as_ref());
 }
