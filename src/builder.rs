@@ -263,10 +263,10 @@ impl Builder {
     ///
     /// All ranks ask for it, or the loss ends the job. All survivors call `World::survivors`
     /// equally often, and none finalizes while another still calls it. A panic, an error of the
-    /// program and `exit` end the job as always. Jobs go on over smp, tcp, usnic and ofi, on one
-    /// host and over several (`argonet run -H`); the loss of a host is that of each of its ranks.
-    /// Jobs of other launchers are refused at the start. Where a job has started its ranks itself,
-    /// the death of rank 0 ends it.
+    /// program and `exit` end the job as always. Jobs go on over smp, tcp, usnic, gni and ofi, on
+    /// one host and over several (`argonet run -H`); the loss of a host is that of each of its
+    /// ranks. Jobs of other launchers are refused at the start. Where a job has started its ranks
+    /// itself, the death of rank 0 ends it.
     ///
     /// ```
     /// use std::sync::Arc;

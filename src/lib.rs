@@ -73,8 +73,8 @@
 //!
 //! # Features
 //!
-//! `portals`, `usnic` and `ofi`, on by default, compile the conduits of these names; smp and tcp
-//! are in every program. `encrypt` compiles the ciphers of datagrams. `test` has the attribute
+//! `portals`, `usnic`, `gni` and `ofi`, on by default, compile the conduits of these names; smp and
+//! tcp are in every program. `encrypt` compiles the ciphers of datagrams. `test` has the attribute
 //! `argonet::test`, for tests on several ranks.
 #![deny(unsafe_code)]
 

@@ -31,7 +31,7 @@ fn wait_for_calls(world: &World<Par>, calls: u64) -> Result<()> {
 
 #[argonet::test(
     ranks = [1, 3],
-    conduit = ["smp", "tcp", "usnic", "portals", "ofi"],
+    conduit = ["smp", "tcp", "usnic", "portals", "gni", "ofi"],
     neighborhood_size = 1
 )]
 fn one_thread_starts_and_others_wait(world: &mut World<Par>) -> Result<()> {

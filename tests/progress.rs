@@ -46,7 +46,7 @@ fn compute(ends: u64) {
 
 #[argonet::test(
     ranks = [2, 3],
-    conduit = ["smp", "tcp", "usnic", "portals", "ofi"],
+    conduit = ["smp", "tcp", "usnic", "portals", "gni", "ofi"],
     neighborhood_size = 1
 )]
 fn a_rank_that_computes_answers(world: &mut World<Par>) -> Result<()> {
@@ -181,7 +181,7 @@ fn tasks_look_by_themselves_while_it_runs_a_function(world: &mut World<Par>) -> 
 
 #[argonet::test(
     ranks = 2,
-    conduit = ["smp", "tcp", "usnic", "portals", "ofi"],
+    conduit = ["smp", "tcp", "usnic", "portals", "gni", "ofi"],
     neighborhood_size = 1
 )]
 fn executors_poll_what_it_has_woken(world: &mut World<Par>) -> Result<()> {

@@ -29,7 +29,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Conduits, and how many ranks share memory at most.
-const PATHS: [(&str, &str); 4] = [("smp", "0"), ("tcp", "1"), ("tcp", "2"), ("usnic", "1")];
+const PATHS: [(&str, &str); 5] = [
+    ("smp", "0"),
+    ("tcp", "1"),
+    ("tcp", "2"),
+    ("usnic", "1"),
+    ("gni", "1"),
+];
 
 /// What an example prints, without what the launcher prints before each line.
 fn printed(name: &str, args: &[&str], ranks: u32, (conduit, most): (&str, &str)) -> String {

@@ -238,7 +238,7 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
 pub(crate) fn neighborhood_limit(conduit: &str, settings: &Settings) -> u32 {
     let limit = settings.get(&SUPERNODE_MAXSIZE);
     match u32::try_from(limit) {
-        Ok(limit) if limit > 0 && Reach::of(conduit, settings).hosts => limit,
+        Ok(limit) if limit > 0 && Reach::of(conduit, settings).neighborhoods => limit,
         _ => u32::MAX,
     }
 }

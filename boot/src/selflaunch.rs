@@ -105,7 +105,7 @@ pub(crate) fn bear_closed_pipes() {
 
 /// Whether ranks that share no memory reach each other through a conduit.
 fn is_network(conduit: &str, settings: &Settings) -> bool {
-    Reach::of(conduit, settings).hosts && conduit != NO_CONDUIT
+    Reach::of(conduit, settings).neighborhoods && conduit != NO_CONDUIT
 }
 
 /// The conduit that the ranks would use.

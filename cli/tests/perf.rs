@@ -230,7 +230,7 @@ fn bad_options() {
     for (args, message) in [
         (
             &["--conduit", "tpc"][..],
-            "invalid value 'tpc' for '--conduit <NAME>'\n  [possible values: smp, tcp, portals, usnic, ofi]",
+            "invalid value 'tpc' for '--conduit <NAME>'\n  [possible values: smp, tcp, portals, usnic, gni, ofi]",
         ),
         (&["--only", "am-shrt"], "there is no metric \"am-shrt\""),
         (

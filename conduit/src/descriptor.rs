@@ -1,6 +1,8 @@
 //! What programs can ask of each conduit before a job runs.
 
 use crate::conduit::{Capabilities, Limits};
+#[cfg(feature = "gni")]
+use crate::gni;
 #[cfg(feature = "ofi")]
 use crate::ofi;
 #[cfg(feature = "portals")]
@@ -38,11 +40,19 @@ pub const DESCRIPTORS: &[&Descriptor] = &[
     &portals::DESCRIPTOR,
     #[cfg(feature = "usnic")]
     &usnic::DESCRIPTOR,
+    #[cfg(feature = "gni")]
+    &gni::DESCRIPTOR,
     #[cfg(feature = "ofi")]
     &ofi::DESCRIPTOR,
 ];
 
-#[cfg(all(test, feature = "portals", feature = "usnic", feature = "ofi"))]
+#[cfg(all(
+    test,
+    feature = "portals",
+    feature = "usnic",
+    feature = "gni",
+    feature = "ofi"
+))]
 mod tests {
     use super::*;
     use argonet_settings::CONDUITS;

@@ -5,12 +5,11 @@
 //! [`smp`] is the one for ranks that share memory, [`tcp`] the one for ranks on different hosts,
 //! [`portals`] the one over matching interfaces; [`selector`] joins shared memory with one of the
 //! others. [`channel`] makes active messages out of rails between ranks that share no memory;
-//! [`usnic`] has rails of datagrams, [`ofi`] of messages, and [`failover`] joins rails of several
-//! kinds. [`wire`] has the parts that conduits over
-//! a wire share.
+//! [`usnic`] has rails of datagrams, [`gni`] of mailboxes, [`ofi`] of messages, and [`failover`]
+//! joins rails of several kinds. [`wire`] has the parts that conduits over a wire share.
 //!
-//! Features `portals`, `usnic` and `ofi`, which are on by default, build the conduits of these
-//! names.
+//! Features `portals`, `usnic`, `gni` and `ofi`, which are on by default, build the conduits of
+//! these names.
 
 // Shared code that is unused is found where all of them are built.
 #![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
@@ -35,6 +34,8 @@ mod exit;
 pub mod failover;
 #[cfg(not(loom))]
 mod gauges;
+#[cfg(all(not(loom), feature = "gni"))]
+pub mod gni;
 #[cfg(not(loom))]
 mod keyed;
 mod ledger;

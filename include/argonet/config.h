@@ -106,8 +106,9 @@
 
 /* Build systems of clients may lose options of the compiler, but not the directory of a conduit
  * among those of headers. */
-#if !defined(ARGONET_CONDUIT_OFI) && !defined(ARGONET_CONDUIT_USNIC) && !defined(ARGONET_CONDUIT_PORTALS) &&          \
-    !defined(ARGONET_CONDUIT_TCP) && !defined(ARGONET_CONDUIT_UDP) && !defined(ARGONET_CONDUIT_SMP)
+#if !defined(ARGONET_CONDUIT_OFI) && !defined(ARGONET_CONDUIT_GNI) && !defined(ARGONET_CONDUIT_USNIC) &&              \
+    !defined(ARGONET_CONDUIT_PORTALS) && !defined(ARGONET_CONDUIT_TCP) && !defined(ARGONET_CONDUIT_UDP) &&             \
+    !defined(ARGONET_CONDUIT_SMP)
 #ifdef __has_include
 #if __has_include(<argonet_conduit.h>)
 #include <argonet_conduit.h>
@@ -118,8 +119,9 @@
 /* The conduit: smp where nothing else is said. udp is tcp by the name that clients of GASNet know.
  * The extended part is the same for all. */
 #if defined(ARGONET_CONDUIT_OFI)
-#if ARGONET_CONDUIT_OFI != 1 || defined(ARGONET_CONDUIT_USNIC) || defined(ARGONET_CONDUIT_PORTALS) ||                   \
-    defined(ARGONET_CONDUIT_TCP) || defined(ARGONET_CONDUIT_UDP) || defined(ARGONET_CONDUIT_SMP)
+#if ARGONET_CONDUIT_OFI != 1 || defined(ARGONET_CONDUIT_GNI) || defined(ARGONET_CONDUIT_USNIC) ||                       \
+    defined(ARGONET_CONDUIT_PORTALS) || defined(ARGONET_CONDUIT_TCP) || defined(ARGONET_CONDUIT_UDP) ||                \
+    defined(ARGONET_CONDUIT_SMP)
 #error ARGONET_CONDUIT_OFI must be 1 where it is defined, and no other conduit
 #endif
 #define GASNET_CONDUIT_OFI 1
@@ -129,6 +131,18 @@
 #define GASNET_CORE_NAME_STR "OFI"
 #define ARGONET_CONDUIT_PART _OFI
 #define ARGONET_CORE_FACET argonet_link_core_OFI
+#elif defined(ARGONET_CONDUIT_GNI)
+#if ARGONET_CONDUIT_GNI != 1 || defined(ARGONET_CONDUIT_USNIC) || defined(ARGONET_CONDUIT_PORTALS) ||                   \
+    defined(ARGONET_CONDUIT_TCP) || defined(ARGONET_CONDUIT_UDP) || defined(ARGONET_CONDUIT_SMP)
+#error ARGONET_CONDUIT_GNI must be 1 where it is defined, and no other conduit
+#endif
+#define GASNET_CONDUIT_GNI 1
+#define GASNET_CONDUIT_NAME GNI
+#define GASNET_CORE_NAME GNI
+#define GASNET_CONDUIT_NAME_STR "GNI"
+#define GASNET_CORE_NAME_STR "GNI"
+#define ARGONET_CONDUIT_PART _GNI
+#define ARGONET_CORE_FACET argonet_link_core_GNI
 #elif defined(ARGONET_CONDUIT_USNIC)
 #if ARGONET_CONDUIT_USNIC != 1 || defined(ARGONET_CONDUIT_PORTALS) || defined(ARGONET_CONDUIT_TCP) ||                 \
     defined(ARGONET_CONDUIT_UDP) || defined(ARGONET_CONDUIT_SMP)

@@ -6,8 +6,10 @@ use crate::settings::Settings;
 /// Which ranks a conduit joins, as its other settings are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// Those that do not share memory, on any hosts, or it needs none (`none`).
+    /// Those of several hosts, or it needs none (`none`).
     pub hosts: bool,
+    /// Those of several neighborhoods, of one host at least, or it needs none.
+    pub neighborhoods: bool,
     /// The conduit moves data between segments of ranks of one host, so that the segments of all of
     /// the host must be one file.
     pub segments: bool,
@@ -20,10 +22,12 @@ impl Reach {
         match ConduitRow::named(conduit) {
             Some(row) => Self {
                 hosts: row.spans_hosts,
+                neighborhoods: row.leaves_neighborhoods,
                 segments: (row.moves_segments)(settings),
             },
             None => Self {
                 hosts: conduit == "none",
+                neighborhoods: conduit == "none",
                 segments: false,
             },
         }
@@ -63,14 +67,17 @@ mod tests {
     #[test]
     fn only_software_needs_the_segments_of_the_host_in_one_file() {
         assert!(of("portals", "software").segments);
+        assert!(of("gni", "software").segments);
         assert!(!of("portals", "portals4").segments);
         assert!(!of("tcp", "software").segments);
         assert!(!of("portals", "udp").segments);
     }
 
     #[test]
-    fn no_conduit_needs_none_and_others_do_not_exist() {
+    fn no_conduit_needs_none_and_some_have_less_than_hosts() {
         assert!(of("none", "software").hosts);
+        assert!(of("gni", "software").neighborhoods && !of("gni", "software").hosts);
+        assert!(!of("smp", "software").neighborhoods);
         assert!(!of("teleport", "software").hosts);
     }
 }

@@ -55,7 +55,8 @@ pub(crate) enum Path {
 impl Path {
     /// Names the path: "tcp 2" or "portals 1" for instance; "udp 1" is portals with every other
     /// rank over UDP, "portals4 1" portals over a library of Portals 4, "fabric 1" usnic over the
-    /// provider `udp` of libfabric, "ofi 1" reliable messages over its provider `tcp;ofi_rxm`.
+    /// provider `udp` of libfabric, "ofi 1" reliable messages over its provider `tcp;ofi_rxm`, "gni
+    /// 1" mailboxes.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
     /// As the environment of the tests says.
@@ -64,7 +65,7 @@ impl Path {
             return Self::Memory;
         };
         let path = [
-            "tcp", "portals4", "portals", "udp", "usnic", "fabric", "ofi",
+            "tcp", "portals4", "portals", "udp", "usnic", "fabric", "gni", "ofi",
         ]
         .into_iter()
         .find_map(|conduit| {

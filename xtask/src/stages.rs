@@ -482,7 +482,7 @@ pub(crate) fn jobs(run: &mut Run) {
 /// the commit gives; not of conduits that need a library, whose ranks take longer to start.
 pub(crate) fn networks(run: &mut Run) {
     let of_run = |row: &&&ConduitRow| run.full() || !row.needs_library;
-    let networks = CONDUITS.iter().filter(|row| row.spans_hosts);
+    let networks = CONDUITS.iter().filter(|row| row.leaves_neighborhoods);
     let networks = networks.filter(of_run);
     let paths =
         networks.flat_map(|row| [1, 2].map(|neighbors| format!("{} {neighbors}", row.name)));

@@ -14,12 +14,13 @@ use crate::linked::{link, object};
 use crate::running::{command, said};
 
 /// Conduits, and their clients' values of `GASNET_ERR_BAD_ARG`.
-const CONDUITS: [(&str, i32); 6] = [
+const CONDUITS: [(&str, i32); 7] = [
     ("SMP", 10003),
     ("TCP", 10003),
     ("UDP", 2),
     ("PORTALS", 10003),
     ("USNIC", 10003),
+    ("GNI", 10003),
     ("OFI", 10003),
 ];
 const RELEASE: &[&str] = &["-DGASNET_PAR", "-D_GNU_SOURCE", "-O2", "-c"];

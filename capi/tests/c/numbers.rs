@@ -30,7 +30,7 @@ const MODES: [&[&str]; 8] = [
 /// Constants that are not defined where ranks share no memory.
 const SHARED_MEMORY: [&str; 1] = ["GASNET_PSHM"];
 
-const CONDUITS: [&str; 6] = ["SMP", "TCP", "UDP", "PORTALS", "USNIC", "OFI"];
+const CONDUITS: [&str; 7] = ["SMP", "TCP", "UDP", "PORTALS", "USNIC", "GNI", "OFI"];
 
 /// A unit has lines for both languages: OF_C for checks that C can make, and OF_CPP.
 const BEFORE: &str = r#"

@@ -36,7 +36,7 @@ impl Over {
 
     /// Whether its ranks share memory, which the raw limits then use, too.
     pub(crate) fn shares_memory(self) -> bool {
-        !self.0.spans_hosts
+        !self.0.leaves_neighborhoods
     }
 
     /// Whether its messages go in datagrams, which the raw limits then use, too.

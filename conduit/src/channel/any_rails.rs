@@ -2,7 +2,7 @@
 //! much code in every program.
 
 use super::Pieces;
-use super::rail::{Look, Made, NewRail, Rail, RailId, Rails, Ready, Server, Vital};
+use super::rail::{Look, Made, NewRail, OneSided, Rail, RailId, Rails, Ready, Server, Vital};
 use crate::connections::GateCounts;
 use crate::datagrams::Datagrams;
 use crate::failover::RailReport;
@@ -261,6 +261,10 @@ impl<R: Rails> Rails for Erased<R> {
     fn datagrams(&self) -> Option<Datagrams> {
         self.0.datagrams()
     }
+
+    fn one_sided(&self) -> Option<&dyn OneSided> {
+        self.0.one_sided()
+    }
 }
 
 impl<R: Rails> Server<AnyRail> for Erased<R> {
@@ -404,5 +408,9 @@ impl<R: Rails + ?Sized> Rails for Box<R> {
 
     fn datagrams(&self) -> Option<Datagrams> {
         (**self).datagrams()
+    }
+
+    fn one_sided(&self) -> Option<&dyn OneSided> {
+        (**self).one_sided()
     }
 }

@@ -12,7 +12,7 @@ use crate::connections::GateCounts;
 use crate::datagrams::Datagrams;
 use crate::failover::RailReport;
 use argonet_am::AmError;
-use argonet_base::JobRank;
+use argonet_base::{JobRank, SegmentOffset};
 use core::time::Duration;
 use std::io;
 
@@ -385,6 +385,52 @@ pub trait Rails: Send + Sync + 'static {
     fn datagrams(&self) -> Option<Datagrams> {
         None
     }
+
+    /// What moves puts and gets without the stream; `None` where all of them are frames.
+    ///
+    /// The answer never changes.
+    #[inline]
+    fn one_sided(&self) -> Option<&dyn OneSided> {
+        None
+    }
+}
+
+/// Moves puts and gets between a rank and its peers without the stream.
+pub trait OneSided {
+    /// Writes `len` bytes into the segment of a peer during the call, complete on both sides then.
+    ///
+    /// False, also for a peer that was [forgotten](Rails::forget): nothing was written, or what was
+    /// is written again as frames.
+    ///
+    /// # Safety
+    /// `src` is readable for `len` bytes.
+    unsafe fn put_now(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+    ) -> bool;
+
+    /// Reads `len` bytes of the segment of a peer during the call.
+    ///
+    /// As [`put_now`](Self::put_now).
+    ///
+    /// # Safety
+    /// `dst` is writable for `len` bytes.
+    unsafe fn get_now(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+    ) -> bool;
+
+    /// As [`Conduit::segment_grown`](crate::Conduit::segment_grown).
+    ///
+    /// # Errors
+    /// Why peers cannot reach it.
+    fn segment_grown(&self) -> Result<(), String>;
 }
 
 /// Waits at rails for a thread of the channel's own, at each until it has something once.

@@ -5,6 +5,7 @@
 //! and stand below its code, whose descriptor (`argonet_conduit::Descriptor`) begins with the row
 //! from here.
 
+mod gni;
 mod ofi;
 mod portals;
 mod row;
@@ -12,6 +13,7 @@ mod smp;
 mod tcp;
 mod usnic;
 
+pub use gni::*;
 pub use ofi::*;
 pub use portals::*;
 pub use row::{ConduitRow, LinkName};
@@ -20,7 +22,14 @@ pub use tcp::*;
 pub use usnic::*;
 
 /// The conduits that a job can choose; the first is the default.
-pub const CONDUITS: &[&ConduitRow] = &[&SMP_ROW, &TCP_ROW, &PORTALS_ROW, &USNIC_ROW, &OFI_ROW];
+pub const CONDUITS: &[&ConduitRow] = &[
+    &SMP_ROW,
+    &TCP_ROW,
+    &PORTALS_ROW,
+    &USNIC_ROW,
+    &GNI_ROW,
+    &OFI_ROW,
+];
 
 /// Their names.
 pub const CONDUIT_NAMES: [&str; CONDUITS.len()] = {

@@ -12,6 +12,7 @@ pub const OFI_ROW: ConduitRow = ConduitRow {
     about: "hosts, through a provider of libfabric; neighbors through shared memory",
     page: Some("docs/ofi.md"),
     spans_hosts: true,
+    leaves_neighborhoods: true,
     sends_datagrams: false,
     needs_library: true,
     moves_segments: |_| false,

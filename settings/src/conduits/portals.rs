@@ -17,6 +17,7 @@ pub const PORTALS_ROW: ConduitRow = ConduitRow {
             through a library of Portals 4",
     page: Some("docs/portals.md#portals-4"),
     spans_hosts: true,
+    leaves_neighborhoods: true,
     sends_datagrams: false,
     needs_library: false,
     moves_segments: |settings| settings.peek(&PORTALS_INTERFACE) == SOFTWARE,

@@ -13,8 +13,10 @@ pub struct ConduitRow {
     pub about: &'static str,
     /// The page with details, by its path in the repository.
     pub page: Option<&'static str>,
-    /// Whether it joins ranks that share no memory, on any hosts.
+    /// Whether it joins ranks of several hosts.
     pub spans_hosts: bool,
+    /// Whether it joins ranks of several neighborhoods, of one host at least.
+    pub leaves_neighborhoods: bool,
     /// Whether messages go in datagrams, with which speeds are compared then.
     pub sends_datagrams: bool,
     /// Whether it needs a library of the system, which not each machine has.
@@ -97,6 +99,7 @@ mod tests {
         for row in CONDUITS {
             assert_eq!(ConduitRow::named(row.name), Some(*row));
             assert!(!row.links.is_empty(), "{} cannot be linked for", row.name);
+            assert!(row.leaves_neighborhoods || !row.spans_hosts, "{}", row.name);
             for link in row.links {
                 assert_eq!(ConduitRow::linked_as(link.name), Some(*row), "{link:?}");
             }

@@ -8,6 +8,7 @@ pub const SMP_ROW: ConduitRow = ConduitRow {
     about: "ranks of one host, through shared memory",
     page: None,
     spans_hosts: false,
+    leaves_neighborhoods: false,
     sends_datagrams: false,
     needs_library: false,
     moves_segments: |_| false,

@@ -17,6 +17,7 @@ pub const TCP_ROW: ConduitRow = ConduitRow {
     about: "hosts, through authenticated connections; neighbors through shared memory",
     page: None,
     spans_hosts: true,
+    leaves_neighborhoods: true,
     sends_datagrams: false,
     needs_library: false,
     moves_segments: |_| false,

@@ -12,6 +12,7 @@ pub const USNIC_ROW: ConduitRow = ConduitRow {
     about: "hosts, through sealed datagrams that are sent again; neighbors through shared memory",
     page: Some("docs/usnic.md"),
     spans_hosts: true,
+    leaves_neighborhoods: true,
     sends_datagrams: true,
     needs_library: false,
     moves_segments: |_| false,

@@ -8,7 +8,14 @@ mod channel;
 #[cfg(any(feature = "portals", feature = "usnic"))]
 mod datagrams;
 mod failover;
-#[cfg(not(all(feature = "portals", feature = "usnic", feature = "ofi")))]
+#[cfg(feature = "gni")]
+mod gni;
+#[cfg(not(all(
+    feature = "portals",
+    feature = "usnic",
+    feature = "gni",
+    feature = "ofi"
+)))]
 mod not_built;
 #[cfg(feature = "ofi")]
 mod ofi;
@@ -30,7 +37,11 @@ use argonet_conduit::failover::Member;
 use argonet_conduit::selector;
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_segment::Directory;
-use argonet_settings::{ConduitRow, OFI_ROW, PORTALS_ROW, RAILS, Settings, TCP_ROW, USNIC_ROW};
+use argonet_settings::{
+    ConduitRow, GNI_ROW, OFI_ROW, PORTALS_ROW, RAILS, Settings, TCP_ROW, USNIC_ROW,
+};
+#[cfg(not(feature = "gni"))]
+use not_built as gni;
 #[cfg(not(feature = "ofi"))]
 use not_built as ofi;
 #[cfg(not(feature = "portals"))]
@@ -92,10 +103,11 @@ const RAIL_OPENERS: [(&ConduitRow, RailOpener); 2] =
 /// Opens a conduit and publishes where this rank can be reached.
 type Opener = fn(&LocalJob, &Settings) -> Result<Box<dyn Opened>, Cause>;
 
-const OPENERS: [(&ConduitRow, Opener); 4] = [
+const OPENERS: [(&ConduitRow, Opener); 5] = [
     (&TCP_ROW, tcp::open),
     (&PORTALS_ROW, portals::open),
     (&USNIC_ROW, usnic::open),
+    (&GNI_ROW, gni::open),
     (&OFI_ROW, ofi::open),
 ];
 
@@ -128,12 +140,12 @@ mod tests {
     use argonet_settings::CONDUITS;
 
     #[test]
-    fn every_conduit_that_spans_hosts_can_be_opened() {
+    fn every_conduit_beside_shared_memory_can_be_opened() {
         for row in CONDUITS {
             let settings = Settings::from_pairs([]).unwrap();
             assert_eq!(
                 opener(row.name, &settings).is_some(),
-                row.spans_hosts,
+                row.leaves_neighborhoods,
                 "{}",
                 row.name
             );

@@ -41,7 +41,7 @@ impl Conduit {
 
     /// The script that starts its programs, `gasnetrun_NAME`.
     pub(super) fn launcher(&self) -> String {
-        let script = match self.row.spans_hosts {
+        let script = match self.row.leaves_neighborhoods {
             true => AMUDPRUN,
             false => OF_ONE_HOST,
         };

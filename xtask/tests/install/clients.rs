@@ -233,7 +233,7 @@ fn libraries() -> Result<(), Failed> {
                  message(STATUS \"${libraries} of ${GASNet_CONDUITS} in ${GASNet_VERSION}\")\n";
     let text = succeeded(&configured(&place, "names", lines)?)?;
     assert!(
-        text.contains("GASNet::smp-par of smp;tcp;udp;portals;usnic;ofi in 2025.8.0"),
+        text.contains("GASNet::smp-par of smp;tcp;udp;portals;usnic;gni;ofi in 2025.8.0"),
         "{text}"
     );
     for (lines, why) in [

@@ -4,6 +4,7 @@
 
 mod clients;
 mod contrib;
+mod gni;
 mod library;
 mod linking;
 mod place;
@@ -28,6 +29,7 @@ fn main() {
     trials.extend(udp::trials());
     trials.extend(portals::trials());
     trials.extend(usnic::trials());
+    trials.extend(gni::trials());
     trials.extend(contrib::trials());
     // Each of them installs many times.
     if std::env::var_os("ARGONET_TEST_PLACES").is_none_or(|which| which != "none") {

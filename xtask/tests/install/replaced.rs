@@ -80,7 +80,7 @@ fn twice() -> Result<(), Failed> {
     for (path, bytes) in &before {
         let name = path.strip_prefix(&prefix)?;
         let dated = name.starts_with("lib")
-            && ["smp", "tcp", "udp", "portals", "usnic", "ofi"]
+            && ["smp", "tcp", "udp", "portals", "usnic", "gni", "ofi"]
                 .iter()
                 .any(|of| name.to_string_lossy().contains(&format!("gasnet-{of}-")))
             || name == Path::new("share/argonet/manifest");

@@ -44,7 +44,7 @@ fn complete() -> Result<(), Failed> {
     ]
     .map(str::to_owned)
     .into();
-    for conduit in ["smp", "tcp", "udp", "portals", "usnic", "ofi"] {
+    for conduit in ["smp", "tcp", "udp", "portals", "usnic", "gni", "ofi"] {
         for name in [
             format!("include/{conduit}-conduit/gasnet_core.h"),
             format!("include/{conduit}-conduit/argonet_conduit.h"),
@@ -98,6 +98,7 @@ fn complete() -> Result<(), Failed> {
         ("include/udp-conduit", "mak"),
         ("include/portals-conduit", "mak"),
         ("include/usnic-conduit", "mak"),
+        ("include/gni-conduit", "mak"),
         ("include/ofi-conduit", "mak"),
     ] {
         for entry in prefix.join(directory).read_dir()? {

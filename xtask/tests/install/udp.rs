@@ -110,6 +110,7 @@ fn as_given() -> Result<(), Failed> {
         "gasnetrun_tcp",
         "gasnetrun_portals",
         "gasnetrun_usnic",
+        "gasnetrun_gni",
         "gasnetrun_ofi",
     ] {
         let mut command = Command::new(place.prefix().join("bin").join(launcher));
@@ -195,6 +196,7 @@ fn apart() -> Result<(), Failed> {
         ("USNIC", "tcp"),
         ("PORTALS", "usnic"),
         ("OFI", "usnic"),
+        ("GNI", "smp"),
     ] {
         succeeded(&compiled(&[&format!("-DARGONET_CONDUIT_{own}=1")])?)?;
         let mut link = Command::new("cc");
@@ -248,6 +250,10 @@ fn apart() -> Result<(), Failed> {
         (
             ["-DARGONET_CONDUIT_OFI=1", "-DARGONET_CONDUIT_USNIC=1"],
             "ARGONET_CONDUIT_OFI must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_GNI=1", "-DARGONET_CONDUIT_TCP=1"],
+            "ARGONET_CONDUIT_GNI must be 1",
         ),
     ] {
         let text = failed(&compiled(&options)?)?;

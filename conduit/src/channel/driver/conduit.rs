@@ -49,7 +49,8 @@ impl<R: Rails> Channel<R> {
         })
     }
 
-    /// Capabilities of its own: none, all operations are served by the target's polls.
+    /// Capabilities over rails that move nothing themselves: none, all operations are served by the
+    /// target's polls.
     pub const CAPABILITIES: Capabilities = Capabilities {
         put: false,
         get: false,
@@ -110,7 +111,12 @@ impl<R: Rails> Conduit for Channel<R> {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Self::CAPABILITIES
+        let moves = self.core.rails.one_sided().is_some();
+        Capabilities {
+            put: moves,
+            get: moves,
+            ..Self::CAPABILITIES
+        }
     }
 
     #[inline]
@@ -226,6 +232,10 @@ impl<R: Rails> Conduit for Channel<R> {
             unsafe { bulk::copy(place.as_ptr(), src, len) };
             return Ok(Injected::Complete);
         }
+        // SAFETY: the caller promises the source during the call.
+        if unsafe { self.put_now(to, offset, src, len) } {
+            return Ok(Injected::Complete);
+        }
         let copied = if len <= core.sizes.eager_bytes {
             len
         } else {
@@ -274,6 +284,10 @@ impl<R: Rails> Conduit for Channel<R> {
             unsafe { bulk::copy(dst, place.as_ptr(), len) };
             return Ok(Injected::Complete);
         }
+        // SAFETY: the caller promises the target during the call.
+        if unsafe { self.get_now(from, offset, dst, len) } {
+            return Ok(Injected::Complete);
+        }
         let peer = core.peer(from);
         let mut outbound = peer.outbound.lock();
         let is_whole = len <= outbound.striping.fragment_bytes(&core.sizes);
@@ -294,6 +308,41 @@ impl<R: Rails> Conduit for Channel<R> {
         core.depart(peer, &mut outbound, unsent);
         core.ask_for_rails(peer, outbound, len);
         Ok(Injected::Pending)
+    }
+
+    fn moves_now(&self) -> bool {
+        self.core.rails.one_sided().is_some()
+    }
+
+    #[inline]
+    unsafe fn put_now(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+    ) -> bool {
+        let moves = self.core.rails.one_sided();
+        // SAFETY: the caller's promise.
+        moves.is_some_and(|moves| unsafe { moves.put_now(to, offset, src, len) })
+    }
+
+    #[inline]
+    unsafe fn get_now(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+    ) -> bool {
+        let moves = self.core.rails.one_sided();
+        // SAFETY: the caller's promise.
+        moves.is_some_and(|moves| unsafe { moves.get_now(from, offset, dst, len) })
+    }
+
+    fn segment_grown(&self) -> Result<(), String> {
+        let moves = self.core.rails.one_sided();
+        moves.map_or(Ok(()), |moves| moves.segment_grown())
     }
 
     fn poll(&self, sink: &mut dyn Sink) -> usize {

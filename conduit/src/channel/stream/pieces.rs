@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next place, of at most `len` bytes; `None` behind the last.
-    fn next(&mut self, len: usize) -> Option<(*mut u8, usize)> {
+    pub(crate) fn next(&mut self, len: usize) -> Option<(*mut u8, usize)> {
         let (piece, rest) = self.pieces.split_first()?;
         let part = len.min(piece.len - self.used);
         let at = piece.at.wrapping_add(self.used);
