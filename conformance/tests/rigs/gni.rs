@@ -40,7 +40,7 @@ impl GniRig {
     fn shape(buffers: Buffers) -> Shape {
         match buffers {
             Buffers::Default => Shape {
-                messages: 16,
+                messages: 8,
                 message_bytes: 4096,
             },
             Buffers::Minimum => Shape {

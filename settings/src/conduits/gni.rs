@@ -34,7 +34,7 @@ const MESSAGE: Kind = Kind::Size {
 };
 
 settings! {
-    GNI_MAILBOX_CREDITS: u64 = "ARGONET_GNI_MAILBOX_CREDITS", MESSAGES, Preset::Is("16"), Scope::Rank,
+    GNI_MAILBOX_CREDITS: u64 = "ARGONET_GNI_MAILBOX_CREDITS", MESSAGES, Preset::Is("8"), Scope::Rank,
         "Short messages that a rank has room for from each peer over the gni conduit, the same for all ranks.";
     GNI_MAILBOX_MESSAGE: Bytes = "ARGONET_GNI_MAILBOX_MESSAGE", MESSAGE, Preset::Is("4096"), Scope::Rank,
         "The longest of these messages, the same for all ranks; what is longer goes in several.";

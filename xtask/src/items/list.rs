@@ -186,13 +186,13 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "G1",
         "Endpoints share a NIC; a bounded list of descriptors keeps the completion queue from overflowing",
-        Waits("further parts of the gni conduit"),
+        Waits("interfaces that endpoints share"),
     ),
     item(
         "G2",
         "Datagrams to one peer or to any, for setting up connections",
         Partly(
-            "bound and wildcard datagrams of the interface in software (`nic/src/gni/software/datagram.rs`), by which mailboxes are exchanged; no control interface for several endpoints",
+            "bound and wildcard datagrams, by which mailboxes are exchanged (`lost_datagrams_are_posted_again`); no control interface for several endpoints",
         ),
     ),
     item(
@@ -206,7 +206,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "G4",
         "Mailboxes with credits for small messages, eager and rendezvous above",
         Partly(
-            "mailboxes with credits carry the stream; no rendezvous, long messages go in several short ones",
+            "mailboxes with credits carry the stream (`bytes_arrive_in_order_and_a_full_mailbox_takes_none`); no rendezvous, long messages go in several short ones",
         ),
     ),
     item(
@@ -219,17 +219,19 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "G6",
         "Progress by a helper thread that sleeps in the queue, or by the caller",
-        Partly("by the caller, whose threads sleep in the queue; no thread of the conduit's own"),
+        Partly(
+            "by the caller, whose threads sleep in the queue (`a_sleep_ends_with_a_message_with_room_and_when_it_is_woken`); no thread of the conduit's own",
+        ),
     ),
     item(
         "G7",
         "Endpoints of one process share no lock between threads on different queues",
-        Waits("further parts of the gni conduit"),
+        Waits("several interfaces to a rank"),
     ),
     item(
         "G8",
         "Tag matching: queues of posted receives and of unexpected messages",
-        Waits("further parts of the gni conduit"),
+        Waits("tagged messages"),
     ),
     item(
         "G9",
@@ -241,37 +243,37 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "G10",
         "Endpoints for connections beside datagram ones",
-        Waits("further parts of the gni conduit"),
+        Waits("endpoints between jobs"),
     ),
     item(
         "G11",
         "One control endpoint serves several others, found by address and id",
-        Waits("further parts of the gni conduit"),
+        Waits("a control interface of several endpoints"),
     ),
     item(
         "G12",
         "Helper threads for data and for control, on processors set aside",
-        Waits("further parts of the gni conduit"),
+        Waits("helper threads of interfaces"),
     ),
     item(
         "G13",
         "A completion queue knows its NICs and polls both directions, then pending operations",
-        Waits("further parts of the gni conduit"),
+        Waits("several interfaces to a queue"),
     ),
     item(
         "G14",
         "Errors of the NIC reach the client; counters and wait objects",
-        Waits("further parts of the gni conduit"),
+        Waits("errors of interfaces that reach clients"),
     ),
     item(
         "G15",
         "Collectives and counters of the NIC behind capabilities",
-        Waits("further parts of the gni conduit"),
+        Waits("collectives of interfaces"),
     ),
     item(
         "G16",
         "Connections are closed and reopened around a checkpoint without loss",
-        Waits("further parts of the gni conduit"),
+        Waits("a checkpoint"),
     ),
     item(
         "B1",

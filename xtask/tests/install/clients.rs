@@ -297,7 +297,7 @@ fn chosen() -> Result<(), Failed> {
     let place = Place::installed("chosen", false)?;
     let root = format!("set(root \"{}\")", place.prefix().display());
     let text = succeeded(&configured(&place, "matched", &(root + MODULE))?)?;
-    assert!(text.contains("chosen udp of smp;tcp;udp"), "{text}");
+    assert!(text.contains("chosen udp of gni;smp;tcp;udp"), "{text}");
     Ok(())
 }
 
