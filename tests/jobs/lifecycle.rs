@@ -189,8 +189,9 @@ fn memory() {
     println!("most memory of 64 ranks: {most} KiB, without that of files");
     // The goal is 6 MiB for a program that only uses argonet, with its text, as `argonet perf`
     // measures it (memory-64). The touched part of a program's file depends on the linker's
-    // placement, and this one holds all the tests.
-    assert!(*most < 2304, "{most} KiB: {all:?}");
+    // placement, and this one holds all the tests. Ranks take steps of 64 KiB, and 12 for the
+    // addresses of each conduit that the loader fills in.
+    assert!(*most < 2320, "{most} KiB: {all:?}");
 }
 
 /// Resident memory of this process in KiB, private and shared, without that of files: of those the
