@@ -1,5 +1,6 @@
-//! A rank is killed at every step that it takes inside of interfaces, and the others go on: they
-//! exchange messages, events and datagrams as before.
+//! A rank is killed at every step that it takes inside of interfaces while it sends, posts by the
+//! window, posts datagrams and deregisters memory, and the others go on: they exchange messages,
+//! events and datagrams as before.
 //!
 //! Processes: ranks 1 and 2 are this one and survive; rank 0 is a child that uses both and kills
 //! itself at some step.

@@ -10,7 +10,7 @@
 //! place of its table under a key that follows from the secret of the job. Short ones go by the
 //! window of the processor (FMA), long ones by the interface's engine (BTE).
 //!
-//! The conduit is generic over [`Gni`]: no call here knows that an interface is one in software.
+//! The conduit is generic over [`Gni`]; [`software_config`] alone is for interfaces in software.
 
 mod descriptor;
 mod greeting;

@@ -53,11 +53,11 @@ pub struct OneSidedCounts {
 }
 
 /// The endpoint to a peer, and the peer's segment.
-struct Way<N: Gni>(N::Endpoint, MemHandle);
+struct Target<N: Gni>(N::Endpoint, MemHandle);
 
 struct State<N: Gni> {
     /// By peer.
-    endpoints: Box<[Option<Way<N>>]>,
+    endpoints: Box<[Option<Target<N>>]>,
     buffer: Box<[u64; BUFFER_WORDS]>,
     next_id: u64,
     counts: OneSidedCounts,
@@ -183,7 +183,7 @@ impl<N: Gni> OneSidedPart<N> {
             let Ok(endpoint) = nic.create_endpoint(&self.queue, of, none) else {
                 return false;
             };
-            state.endpoints[place] = Some(Way(endpoint, MemHandle { of, index, key }));
+            state.endpoints[place] = Some(Target(endpoint, MemHandle { of, index, key }));
         }
         act(&mut Begun {
             nic,
@@ -347,7 +347,7 @@ impl<N: Gni> Begun<'_, N> {
     ) -> bool {
         for _ in 0..MOST_TRIES {
             self.state.next_id = self.state.next_id.wrapping_add(1);
-            let Some(Some(Way(endpoint, handle))) = self.state.endpoints.get(self.peer) else {
+            let Some(Some(Target(endpoint, handle))) = self.state.endpoints.get(self.peer) else {
                 return false;
             };
             let post = Post {

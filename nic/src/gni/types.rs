@@ -60,7 +60,7 @@ pub struct MemHandle {
     pub of: NicAddress,
     /// Its place in the table.
     pub index: u32,
-    /// Proves that its owner has given it; never 0.
+    /// Is that of the owner's table; never 0.
     pub key: u64,
 }
 

@@ -27,7 +27,8 @@ const MESSAGES: Kind = Kind::Count {
     unit: "messages",
 };
 
-/// What heads of frames need, and what the window of the processor takes.
+/// Up to the longest that the interface in software has; in shorter ones heads and rounding to 64
+/// bytes cost too much.
 const MESSAGE: Kind = Kind::Size {
     min: 256,
     max: 64 << 10,

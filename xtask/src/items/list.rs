@@ -237,7 +237,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "G9",
         "Errors in a completion: retried if they may pass, else reported with their operation",
         Partly(
-            "transactions that may pass are posted again, others go over the stream (`what_fails_goes_over_the_stream`)",
+            "transactions that may pass are posted again, others go over the stream (`transient_failures_are_tried_again_and_others_refused`)",
         ),
     ),
     item(

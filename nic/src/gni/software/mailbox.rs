@@ -10,9 +10,10 @@
 //!
 //! A mailbox is memory of the rank that receives. That returns credits when it has released half of
 //! the mailbox, as each time costs both ranks a line; of a sender without credits it still has the
-//! other half to release. A sender that has found no credit gets an event then.
+//! other half to release. A sender that has found no credit, also by asking for them, gets an
+//! event.
 //!
-//! The sender writes the stamp behind the body: its number, which counts from 1 on, tag and length.
+//! The sender stores the stamp last: its number, which counts from 1 on, tag and length.
 //! What each side has sent and taken stands in memory that both see, so a mailbox that both have
 //! left is opened once more where it was.
 
@@ -117,8 +118,8 @@ impl Slots {
 #[inline(always)]
 fn word(address: &NonNull<u8>) -> &AtomicU64 {
     // SAFETY: `open_mailbox` has found the mailbox in memory that stays mapped as long as the
-    // `Shared` that its endpoint holds, and has checked that it is aligned; messages have lengths
-    // that are multiples of 64. It is accessed by atomics and `bulk` alone.
+    // `Shared` that its endpoint holds, and has checked that it is aligned; strides are multiples
+    // of 64. It is accessed by atomics and `bulk` alone.
     unsafe { address.cast().as_ref() }
 }
 

@@ -1,7 +1,8 @@
 //! Registered memory: records that peers read.
 //!
 //! The owner writes the key last and clears it first, so a peer that finds the key of its handle
-//! before and after it has read the rest has read what belongs together.
+//! before and after it has read the rest has read what belongs together. Memory that grows under
+//! the same key keeps its place; a reader may see the length of before, which is still valid.
 
 use super::layout::record;
 use super::ring::Target;
