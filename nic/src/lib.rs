@@ -38,5 +38,7 @@ pub mod portals;
 pub mod rdm;
 #[cfg(feature = "datagrams")]
 pub mod reliable;
+#[cfg(any(feature = "portals", feature = "gni"))]
+mod steps;
 
 pub use dropped::Dropped;

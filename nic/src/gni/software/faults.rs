@@ -5,10 +5,10 @@
 
 use super::queue::{Ended, Ring};
 use crate::gni::{EventData, NicAddress, Post};
+use crate::steps::Steps;
 use core::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use parking_lot::Mutex;
-use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
 use std::sync::Weak;
 
@@ -76,9 +76,7 @@ pub(super) struct Faults {
     rules: FaultRules,
     /// Whether any chance is not 0.
     active: bool,
-    /// Whether steps count.
-    stepping: bool,
-    steps: AtomicU64,
+    steps: Steps,
     random: Mutex<Rng>,
     calls: AtomicU64,
     held: Mutex<VecDeque<Held>>,
@@ -98,8 +96,7 @@ impl Faults {
         Self {
             rules,
             active: chances.iter().any(|chance| *chance != 0),
-            stepping: rules.kill_at != 0 || rules.count_steps,
-            steps: AtomicU64::new(0),
+            steps: Steps::new(rules.kill_at, rules.count_steps),
             random: Mutex::new(Rng::with_seed(rules.seed)),
             calls: AtomicU64::new(0),
             held: Mutex::new(VecDeque::new()),
@@ -108,23 +105,12 @@ impl Faults {
 
     /// Steps so far, if they count.
     pub(super) fn steps(&self) -> u64 {
-        self.steps.load(Ordering::Relaxed)
+        self.steps.count()
     }
 
     #[inline(always)]
     pub(super) fn step(&self) {
-        if self.stepping {
-            self.count_step();
-        }
-    }
-
-    #[cold]
-    fn count_step(&self) {
-        let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        if step == self.rules.kill_at {
-            // It cannot fail; the process is gone when it returns.
-            let _ = kill_process(getpid(), Signal::KILL);
-        }
+        self.steps.step();
     }
 
     fn chance(&self, per_million: u32) -> bool {
